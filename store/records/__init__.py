@@ -1,0 +1,90 @@
+"""Everything the system knows, as frozen records: the glossary in code.
+
+The record, the table, the command, the page and the JSON use the same names. Nothing here imports SQLAlchemy.
+"""
+
+from store.records.decisions import (
+    TARGETS,
+    Case,
+    Cluster,
+    Correction,
+    CorrectionState,
+    Failure,
+    Fingerprint,
+    Operation,
+    Proposal,
+    Review,
+    Route,
+    Signal,
+    Target,
+    Verdict,
+)
+from store.records.identity import content_hash, derived_id, short_hash
+from store.records.policy import Evidence, Meaning, Policy, Prices, policy_for
+from store.records.production import (
+    Episode,
+    Feedback,
+    Record,
+    Rejected,
+    Span,
+    SpanKind,
+    Status,
+    Trace,
+)
+from store.records.targets import (
+    ACTIONS,
+    Change,
+    Fact,
+    Release,
+    Rule,
+    Ticket,
+    ToolPolicy,
+    Version,
+)
+from store.records.weights import DatasetRow, GateStage, Hold, Retrain, RetrainDecision
+
+__all__ = [
+    "ACTIONS",
+    "TARGETS",
+    "Case",
+    "Change",
+    "Cluster",
+    "Correction",
+    "CorrectionState",
+    "DatasetRow",
+    "Episode",
+    "Evidence",
+    "Fact",
+    "Failure",
+    "Feedback",
+    "Fingerprint",
+    "GateStage",
+    "Hold",
+    "Meaning",
+    "Operation",
+    "Policy",
+    "Prices",
+    "Proposal",
+    "Record",
+    "Rejected",
+    "Release",
+    "Retrain",
+    "RetrainDecision",
+    "Review",
+    "Route",
+    "Rule",
+    "Signal",
+    "Span",
+    "SpanKind",
+    "Status",
+    "Target",
+    "Ticket",
+    "ToolPolicy",
+    "Trace",
+    "Verdict",
+    "Version",
+    "content_hash",
+    "derived_id",
+    "policy_for",
+    "short_hash",
+]

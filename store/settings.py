@@ -1,0 +1,177 @@
+"""`filmroom.toml` and `FILMROOM_*`, read once at the front door and passed down."""
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from store.errors import SettingsError
+from store.records import Meaning, Policy, Prices, content_hash, policy_for
+from store.records.policy import Evidence, ProfileName
+
+FILE_NAME = "filmroom.toml"
+
+
+class Section(BaseModel):
+    """One table of the file; an unknown key is an error, so that a misspelt one is not silently ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StoreSection(Section):
+    url: str = "sqlite:///filmroom.db"
+    """SQLAlchemy URL; a relative SQLite path is beside the settings file."""
+
+
+class SourceSection(Section):
+    """A log to read, and how its columns map to ours."""
+
+    format: str = "auto"
+    path: str | None = None
+    """File that `filmroom run` reads at the start of each turn; None: only `filmroom ingest` reads it."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Tabular formats: our field (`id, time, user, session, input, output, confidence, label, comment, ...`) to their column."""
+    model: str | None = None
+    """Tabular formats: the model whose predictions these are."""
+    timezone: str | None = None
+    """IANA name for times without an offset; None: such times are refused."""
+
+
+class AgentSection(Section):
+    """The program that is improved."""
+
+    replay: str | None = None
+    """`module:function` or URL: `replay(input, release, tools) -> {output, tool_calls, cost}`; None: changes go by probation."""
+    check: str | None = None
+    """`module:function`: whether a replayed answer is right; None: the cluster's own detector decides."""
+    python: str | None = None
+    """Interpreter that runs them; None: this one, in a child process."""
+    tools: str | None = None
+    """JSON file with the tools' schemas; None: no schema evidence."""
+    targets: tuple[Literal["context", "memory", "tooling", "weights"], ...] = (
+        "context",
+        "memory",
+        "tooling",
+        "weights",
+    )
+    """The places this deployment has."""
+
+
+class WeightsSection(Section):
+    """A small model of the program."""
+
+    task: Literal["text"] = "text"
+    training: str | None = None
+    """CSV or JSONL the champion was trained on."""
+    input: str = "text"
+    """Column of the training file with the input."""
+    output: str = "label"
+    """Column of the training file with the label."""
+    out_of_scope: str | None = None
+    """Label that means: none of the classes. It trains the reject model only."""
+    in_scope_rejection: float = Field(default=0.1, ge=0, lt=1)
+    """Share of in-scope inputs the reject threshold may turn away."""
+
+
+class PolicySection(Section):
+    """Overrides of the profile's defaults."""
+
+    profile: ProfileName | Literal["auto"] = "auto"
+    """`auto`: chosen from the counts, and said."""
+    trusted: tuple[str, ...] = ()
+    """Principals whose word is an authority's."""
+    settle_s: float | None = Field(default=None, ge=0)
+    queue_cap: int | None = Field(default=None, ge=1)
+    min_cluster: int | None = Field(default=None, ge=1)
+    evidence: Evidence | None = None
+
+
+class ScheduleSection(Section):
+    cron: str | None = None
+    """For example `0 3 * * *`; None: the interval."""
+    interval_s: float = Field(default=3600.0, ge=10)
+    timezone: str = "UTC"
+    port: int = Field(default=4210, ge=1, le=65535)
+    """Loopback port of the embedded Prefect server."""
+
+
+class Settings(BaseSettings):
+    """The whole of `filmroom.toml`; a `FILMROOM_SECTION__KEY` variable outranks the file."""
+
+    model_config = SettingsConfigDict(env_prefix="FILMROOM_", env_nested_delimiter="__", frozen=True, extra="forbid")
+
+    project: str = "default"
+    home: Path = Path(".")
+    """Folder of the settings file; relative paths start here."""
+    store: StoreSection = StoreSection()
+    sources: dict[str, SourceSection] = Field(default_factory=dict)
+    feedback: dict[str, Meaning] = Field(default_factory=dict)
+    agent: AgentSection = AgentSection()
+    weights: dict[str, WeightsSection] = Field(default_factory=dict)
+    policy: PolicySection = PolicySection()
+    prices: Prices = Prices()
+    schedule: ScheduleSection = ScheduleSection()
+    seed: int = 0
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (env_settings, init_settings)
+
+    @property
+    def store_url(self) -> str:
+        """The store's URL with a relative SQLite path made absolute."""
+        prefix = "sqlite:///"
+        url = self.store.url
+        if not url.startswith(prefix) or url.startswith(prefix + "/") or url == prefix + ":memory:":
+            return url
+        return prefix + str((self.home / url[len(prefix) :]).resolve())
+
+    @property
+    def digest(self) -> str:
+        """Twelve digits over everything that can change a decision; where the store lies is not part of it."""
+        return content_hash(self.model_dump(mode="json", exclude={"home", "store", "schedule"}))[:12]
+
+    def policy_in_force(self, profile: ProfileName) -> Policy:
+        """The profile's defaults with this file's overrides."""
+        policy = policy_for(profile, self.policy.trusted)
+        overrides = {
+            name: value
+            for name in ("settle_s", "queue_cap", "min_cluster", "evidence")
+            if (value := getattr(self.policy, name)) is not None
+        }
+        return policy.model_copy(update=overrides)
+
+
+def read_settings(path: Path | None = None) -> Settings:
+    """The settings of `path` (default `filmroom.toml` in the current folder, or defaults where there is none).
+
+    Raises SettingsError, naming file and key, for what cannot be read.
+    """
+    file = path or Path(FILE_NAME)
+    if not file.exists():
+        if path is not None:
+            raise SettingsError(f"{file}: no such settings file; write one with `filmroom init`")
+        return _validated(file, {"home": Path(".").resolve()})
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file}: {error}") from error
+    return _validated(file, {"home": file.resolve().parent, **raw})
+
+
+def _validated(file: Path, raw: dict[str, object]) -> Settings:
+    try:
+        return Settings(**raw)  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(f"{file}: {where}: {first['msg']}") from error
