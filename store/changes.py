@@ -1,0 +1,60 @@
+"""Applied corrections, and the watch on each."""
+
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, select, update
+
+from store.bodies import bodies_of, put_body
+from store.database import insert_or_ignore, upsert
+from store.errors import NotFound
+from store.records import Change, Hold
+from store.tables import changes, holds
+
+
+def put_change(connection: Connection, value: Change) -> None:
+    """Keep a change with its operations."""
+    insert_or_ignore(connection, changes, [{"id": value.id, **value.model_dump(mode="json", exclude={"operations"})}])
+    put_body(connection, value.project, value.id, [each.model_dump(mode="json") for each in value.operations])
+
+
+def set_change_state(connection: Connection, change_id: str, state: Literal["live", "reverted"]) -> None:
+    connection.execute(update(changes).where(changes.c.id == change_id).values(state=state))
+
+
+def change(connection: Connection, project: str, change_id: str) -> Change:
+    """The change with this id. Raises NotFound."""
+    row = connection.execute(select(changes).where(changes.c.project == project, changes.c.id == change_id)).first()
+    if row is None:
+        raise NotFound(f"no change {change_id}")
+    return _built(connection, [row])[0]
+
+
+def changes_of(connection: Connection, project: str, *, correction_id: str | None = None, after: str | None = None,
+               release_id: str | None = None, state: str | None = None) -> list[Change]:  # fmt: skip
+    """The changes that match all that is given, oldest first."""
+    statement = select(changes).where(changes.c.project == project).order_by(changes.c.applied_us, changes.c.id)
+    given = {"correction_id": correction_id, "after": after, "release_id": release_id, "state": state}
+    for name, value in given.items():
+        if value is not None:
+            statement = statement.where(changes.c[name] == value)
+    return _built(connection, list(connection.execute(statement)))
+
+
+def put_hold(connection: Connection, value: Hold) -> None:
+    upsert(connection, holds, {"id": value.id, **value.model_dump()})
+
+
+def holds_of(connection: Connection, project: str, state: str | None = None) -> list[Hold]:
+    """The holds, oldest first; or only those in a state."""
+    statement = select(holds).where(holds.c.project == project).order_by(holds.c.since_us, holds.c.id)
+    if state is not None:
+        statement = statement.where(holds.c.state == state)
+    return [Hold(**{k: v for k, v in row._mapping.items() if k != "id"}) for row in connection.execute(statement)]
+
+
+def _built(connection: Connection, rows: list[Row[Any]]) -> list[Change]:
+    operations = bodies_of(connection, [row.id for row in rows])
+    return [
+        Change(**{k: v for k, v in row._mapping.items() if k != "id"}, operations=tuple(operations.get(row.id, ())))
+        for row in rows
+    ]

@@ -1,0 +1,69 @@
+"""History: who did what, when and why, and what caused what. Rows are only ever added."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from store.database import insert_or_ignore
+from store.tables import ledger, links
+
+
+def record_event(
+    connection: Connection,
+    project: str,
+    *,
+    at_us: int,
+    actor: str,
+    event: str,
+    subject: str,
+    reason: str = "",
+    causes: Iterable[str] = (),
+    detail: dict[str, Any] | None = None,
+) -> None:
+    """Append one event and link its subject to what caused it."""
+    row = {
+        "project": project,
+        "at_us": at_us,
+        "actor": actor,
+        "event": event,
+        "subject": subject,
+        "reason": reason,
+        "detail": detail or {},
+    }
+    connection.execute(insert(ledger), [row])
+    link(connection, project, subject, causes)
+
+
+def link(connection: Connection, project: str, effect: str, causes: Iterable[str]) -> None:
+    """Say that each of `causes` led to `effect`; saying it again changes nothing."""
+    rows = [
+        {"project": project, "cause": cause, "effect": effect} for cause in dict.fromkeys(causes) if cause != effect
+    ]
+    insert_or_ignore(connection, links, rows)
+
+
+def causes_of(connection: Connection, project: str, subject: str) -> list[str]:
+    """The ids that led to `subject`, in order."""
+    statement = (
+        select(links.c.cause).where(links.c.project == project, links.c.effect == subject).order_by(links.c.cause)
+    )
+    return list(connection.execute(statement).scalars())
+
+
+def effects_of(connection: Connection, project: str, subject: str) -> list[str]:
+    """The ids that `subject` led to, in order."""
+    statement = (
+        select(links.c.effect).where(links.c.project == project, links.c.cause == subject).order_by(links.c.effect)
+    )
+    return list(connection.execute(statement).scalars())
+
+
+def events_of(connection: Connection, project: str, subject: str) -> list[dict[str, Any]]:
+    """What happened to `subject`, oldest first."""
+    statement = (
+        select(ledger.c.at_us, ledger.c.actor, ledger.c.event, ledger.c.reason, ledger.c.detail)
+        .where(ledger.c.project == project, ledger.c.subject == subject)
+        .order_by(ledger.c.seq)
+    )
+    return [dict(row._mapping) for row in connection.execute(statement)]
