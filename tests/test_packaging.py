@@ -91,7 +91,9 @@ def test_another_owner_of_an_import_name_is_named(tmp_path: Path, monkeypatch: p
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: prefect-flows\nVersion: 1.0\n")
     (installed / "RECORD").write_text("flows/__init__.py,,\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "__init__.py").touch()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     assert clashes() == [
         "`flows` belongs to the distribution prefect-flows too: install filmroom in an environment of its own"
     ]
