@@ -204,8 +204,8 @@ def test_a_users_own_words_kept_as_a_fact_are_used_for_that_user_alone() -> None
     served = replace(understood("pickup"), memory=(fact,))
     answers = [converse(message("where is A-1042?", user), served, Shop()).text for user in ("abeke", "zeno")]
     assert answers == [
-        "Your order A-1042 will wait for you at the Harbour shop.",
-        "Your order A-1042 will wait for you at the Market Square shop.",
+        "You can pick it up at the Harbour shop.",
+        "You can pick it up at the Market Square shop.",
     ]
 
 
@@ -215,7 +215,7 @@ def test_the_newest_fact_wins() -> None:
         for place, slot in enumerate(("evening", "afternoon"))
     )
     reply = converse(message("A-1042 on 2026-04-02"), replace(understood("reschedule_delivery"), memory=facts), Shop())
-    assert reply.text == "We deliver order A-1042 on the day you named, in the afternoon."
+    assert reply.text == "We deliver it on the day you named, in the afternoon."
 
 
 def test_a_normaliser_mends_the_order_number() -> None:
@@ -377,6 +377,23 @@ def test_the_reviewer_rejects_an_outage_and_right_answers(played: tuple[Conversa
     right = [talk for talk in played if talk.request.family == "contradiction" and talk.ok]
     assert review("tooling", down) == Judgement("reject", None, "no single change would have helped", None)
     assert review("memory", right).verdict == "reject"
+
+
+def test_the_reviewer_defers_misread_messages_that_want_different_things(played: tuple[Conversation, ...]) -> None:
+    misread = [talk for talk in played if talk.mends == {"weights"}]
+    assert len({talk.request.intent for talk in misread}) > 1
+    assert review("weights", misread).verdict == "defer"
+
+
+def test_the_reviewer_adds_no_fact_where_a_wrong_one_is_remembered() -> None:
+    wrong = Fact(
+        id="fact_1", scope_id=CONTRADICTORY, subject=CONTRADICTORY, predicate="said", value="Station", source="x"
+    )
+    day = next(day for day in season() if any(request.family == "contradiction" for request in day.requests))
+    asked = tuple(request for request in day.requests if request.family == "contradiction")
+    talks = play(replace(day, requests=asked), replace(understood("pickup"), memory=(wrong,)), Shop())
+    assert {talk.mends for talk in talks} == {frozenset({"memory"})}
+    assert review("memory", talks).verdict == "reject"
 
 
 def test_failure_rates_count_every_conversation_once(played: tuple[Conversation, ...]) -> None:

@@ -182,7 +182,7 @@ def _reschedule_delivery(turn: Turn) -> str:
     if turn.named.date is None:
         return "On which day shall we come?"
     slot = preference(turn.facts, phrase_book().slots) or DEFAULT_SLOT
-    done = f"We deliver order {{order}} on the day you named, in the {slot}."
+    done = f"We deliver it on the day you named, in the {slot}."
     return _change(turn, "delivery", done, date=turn.named.date, slot=slot)
 
 
@@ -212,9 +212,9 @@ def _stock_check(turn: Turn) -> str:
 
 
 def _pickup(turn: Turn) -> str:
-    order = turn.use(order_id=turn.named.order)
+    turn.use(order_id=turn.named.order)
     shop = preference(turn.facts, phrase_book().shops) or DEFAULT_SHOP
-    return f"Your order {order['order_id']} will wait for you at the {shop} shop."
+    return f"You can pick it up at the {shop} shop."
 
 
 def _invoice(turn: Turn) -> str:

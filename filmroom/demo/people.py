@@ -63,8 +63,8 @@ WISHES = {
 _ANNOYED = {"cancel_order": "I did not mean at once!", "order_status": "And between which hours?"}
 
 _MALFORMED = {
-    "order_case": "The order number is right, it is only written in small letters.",
-    "date_format": "The date is right, it is only written in another format.",
+    "order_case": "The order number is right, in small letters.",
+    "date_format": "The date is right, written with dots.",
     "stock_feed": "The tool has no figure for this shop: its stock feed is broken.",
 }
 
@@ -123,15 +123,20 @@ def _complaint(chance: random.Random, talk: Conversation) -> dict[str, Any]:
     if place == "context":
         return {"comment": _ANNOYED.get(wanted.intent, "Why do you ask?")}
     if place == "memory":
-        return {"comment": _reminder(wanted), "corrected_output": talk.right}
+        return {"comment": _reminder(wanted), "corrected_output": _wish(talk)}
     return {"comment": "That did not work, but what I wrote is right."}
+
+
+def _wish(talk: Conversation) -> str:
+    """What the user has asked to be remembered, in a word; where they never asked for anything, the right answer."""
+    return talk.request.shop or talk.request.slot or talk.right
 
 
 def _reminder(wanted: Request) -> str:
     if wanted.shop is not None:
         return f"As I told you, I pick up at the {wanted.shop} shop."
     if wanted.slot is not None:
-        return f"As I told you, I am only at home in the {wanted.slot}."
+        return f"As I told you, I am at home in the {wanted.slot}."
     return "I never asked for that."
 
 
@@ -139,9 +144,8 @@ def _contradiction(chance: random.Random, talk: Conversation) -> dict[str, Any] 
     if talk.request.intent != "pickup":
         return _user(chance, talk)
     shop = chance.choice([name for name in phrase_book().shops if name not in talk.reply.text])
-    wrong = f"Your order will wait for you at the {shop} shop."
     comment = f"No, I pick up at the {shop} shop."
-    return _line(chance, talk, CONTRADICTORY, name="thumb", score=0.0, comment=comment, corrected_output=wrong)
+    return _line(chance, talk, CONTRADICTORY, name="thumb", score=0.0, comment=comment, corrected_output=shop)
 
 
 def _staff(chance: random.Random, talk: Conversation) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ SHARES = {
     "date_format": 0.04,
     "stock_feed": 0.03,
     "unknown_order": 0.02,
-    "contradiction": 0.015,
+    "contradiction": 0.01,
 }
 """Family to its share of a day's conversations.
 
