@@ -1,0 +1,120 @@
+"""Bytes and lines of a log file: gzip by its magic bytes, line numbers, what cannot be read kept as `Rejected`."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from store.errors import InputError, SourceMissing
+from store.records import Rejected
+from store.sources.contract import BadRecord
+from store.sources.sanitise import clean_text
+
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+"""Longest record that is read; a longer one is rejected, so that rubbish without a line end does not fill the memory."""
+
+GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+
+
+class Line(NamedTuple):
+    """One line of a file."""
+
+    number: int
+    """1-based."""
+    data: bytes
+    """With its line end, without a byte order mark."""
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """The file's bytes, decompressed where it starts with gzip's magic bytes, whatever its name.
+
+    Raises SourceMissing where there is no such file, InputError where it cannot be opened.
+    """
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError as error:
+        raise SourceMissing(f"{path}: no such file") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened: {error.strerror}") from error
+    magic = stream.read(2)
+    stream.seek(0)
+    if magic != GZIP_MAGIC:
+        return stream
+    stream.close()
+    return cast(BinaryIO, gzip.open(path, "rb"))
+
+
+def reject(path: Path, line: int | None, reason: str, raw: bytes | str = "") -> Rejected:
+    """A piece of `path` for the quarantine. Bytes that are not UTF-8 are kept as Latin-1, which loses none of them."""
+    return Rejected(
+        path=str(path), line=line, reason=reason, raw=clean_text(raw if isinstance(raw, str) else _text(raw))
+    )
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def read_head(path: Path, size: int) -> bytes:
+    """The first `size` bytes, decompressed; fewer where the file or an intact gzip stream ends before."""
+    parts: list[bytes] = []
+    left = size
+    with open_bytes(path) as stream:
+        while left > 0:
+            try:
+                part = stream.read(min(left, 4096))
+            except DAMAGED:
+                break
+            if not part:
+                break
+            parts.append(part)
+            left -= len(part)
+    return b"".join(parts).removeprefix(BOM)
+
+
+def read_lines(path: Path) -> Iterator[Line | Rejected]:
+    """The lines of a file in order; a damaged gzip stream or an endless line ends them with a `Rejected`."""
+    number = 0
+    with open_bytes(path) as stream:
+        while True:
+            try:
+                data = stream.readline(MAX_RECORD_BYTES)
+            except DAMAGED as error:
+                yield reject(path, number + 1, _damage(error))
+                return
+            if not data:
+                return
+            number += 1
+            if len(data) == MAX_RECORD_BYTES:
+                yield reject(path, number, too_long("line"), data[:1000])
+                return
+            yield Line(number, data.removeprefix(BOM) if number == 1 else data)
+
+
+def read_chunks(path: Path, size: int = 1 << 20) -> Iterator[bytes]:
+    """The file in pieces of at most `size` bytes. Raises BadRecord where a gzip stream is damaged."""
+    with open_bytes(path) as stream:
+        first = True
+        while True:
+            try:
+                data = stream.read1(size) if hasattr(stream, "read1") else stream.read(size)
+            except DAMAGED as error:
+                raise BadRecord(_damage(error)) from error
+            if not data:
+                return
+            yield data.removeprefix(BOM) if first else data
+            first = False
+
+
+def too_long(piece: str) -> str:
+    return f"the {piece} does not end within {MAX_RECORD_BYTES >> 20} MiB; it and the rest of the file were not read"
+
+
+def _damage(error: Exception) -> str:
+    return f"the gzip stream is damaged or ends early ({error}); copy the file again, and read it again"

@@ -1,0 +1,136 @@
+"""Every format that is read, and which of them a file has. A new system is one file beside this one and one line here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from store.errors import InputError, SourceEmpty, SourceMissing, UnknownFormat
+from store.sources import chat_runs, native, tabular
+from store.sources.contract import Item, Reader, Sample, SourceOptions
+from store.sources.files import GZIP_MAGIC, read_head, reject
+from store.sources.json_records import HEAD_BYTES, take_sample
+from store.sources.rows import header_of
+
+READERS: tuple[Reader, ...] = (
+    native,
+    chat_runs,
+    tabular,
+)
+
+FORMATS: tuple[str, ...] = tuple(reader.name for reader in READERS)
+
+_BINARY = {
+    b"PAR1": "a Parquet file; export it as JSONL or CSV",
+    b"PK\x03\x04": "a ZIP archive (or a spreadsheet); unpack it, or export it as CSV",
+    b"SQLite format 3": "an SQLite database; export the table as JSONL or CSV",
+    b"\xff\xfe": "UTF-16 text; convert it, for example with `iconv -f utf-16 -t utf-8`",
+    b"\xfe\xff": "UTF-16 text; convert it, for example with `iconv -f utf-16 -t utf-8`",
+    GZIP_MAGIC: "gzip inside gzip; unpack it once",
+    b"(\xb5/\xfd": "a Zstandard file; unpack it",
+    b"BZh": "a bzip2 file; unpack it",
+}
+
+
+def recognise(path: Path) -> Reader:
+    """The reader of a file, or of the first readable file of a folder.
+
+    Raises SourceMissing, SourceEmpty, UnknownFormat where no reader or more than one recognises it, and InputError for a
+    folder that holds nothing readable.
+    """
+    if not path.is_dir():
+        return _recognise_file(path)
+    first: str | None = None
+    for file in _files(path):
+        try:
+            return _recognise_file(file)
+        except (UnknownFormat, SourceEmpty) as error:
+            first = first or str(error)
+    raise InputError(f"{path}: nothing readable in this folder" + (f"; {first}" if first else ", it holds no files"))
+
+
+def read(path: Path, *, format: str = "auto", options: SourceOptions | None = None) -> Iterator[Item]:
+    """The records of a file, or of every file of a folder in name order; what cannot be read comes as `Rejected`.
+
+    Raises what `recognise` raises, and MappingError where the columns do not fit, at the first record.
+    """
+    options = options or SourceOptions()
+    named = None if format == "auto" else reader_named(format)
+    if path.is_dir():
+        yield from _read_folder(path, named, options)
+        return
+    _check_content(path)
+    reader = named or _for_file(path, options)
+    yield from reader.read(path, options)
+
+
+def _read_folder(folder: Path, named: Reader | None, options: SourceOptions) -> Iterator[Item]:
+    if named is None and not options.columns:
+        recognise(folder)
+    for file in _files(folder):
+        try:
+            _check_content(file)
+            reader = named or _for_file(file, options)
+        except SourceEmpty:
+            continue
+        except UnknownFormat as error:
+            yield reject(file, None, str(error))
+            continue
+        yield from reader.read(file, options)
+
+
+def reader_named(format: str) -> Reader:
+    """The reader of this name. Raises UnknownFormat."""
+    for reader in READERS:
+        if reader.name == format:
+            return reader
+    raise UnknownFormat(f"there is no format {format!r}; the formats are auto, {', '.join(FORMATS)}")
+
+
+def _for_file(path: Path, options: SourceOptions) -> Reader:
+    """The recognised reader; where columns are mapped, only a table can be meant."""
+    return tabular if options.columns else _recognise_file(path)
+
+
+def _recognise_file(path: Path) -> Reader:
+    _check_content(path)
+    sample = take_sample(path)
+    found = [(reader, phrase) for reader in READERS if (phrase := reader.recognise(sample))]
+    if len(found) == 1:
+        return found[0][0]
+    if found:
+        meant = "; ".join(f"{reader.name} ({phrase})" for reader, phrase in found)
+        raise UnknownFormat(f"{path}: it could be {meant}; name one with --format")
+    raise UnknownFormat(
+        f"{path}: not recognised, {_seen(sample)}; the formats are {', '.join(FORMATS)}, named with --format"
+    )
+
+
+def _check_content(path: Path) -> None:
+    if not path.exists():
+        raise SourceMissing(f"{path}: no such file")
+    if read_head(path, HEAD_BYTES).strip():
+        return
+    damaged = path.stat().st_size and "it holds nothing that can be read, or its gzip stream is damaged"
+    raise SourceEmpty(f"{path}: {damaged or 'the file is empty'}")
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files below a folder in name order, without hidden ones."""
+    inside = ((file, file.relative_to(folder).parts) for file in folder.rglob("*") if file.is_file())
+    return sorted(file for file, parts in inside if not any(part.startswith(".") for part in parts))
+
+
+def _seen(sample: Sample) -> str:
+    """What a file that no reader recognises looks like."""
+    for magic, what in _BINARY.items():
+        if sample.head.startswith(magic):
+            return f"it is {what}"
+    if sample.objects:
+        return f"its JSON objects have the fields {', '.join(list(sample.objects[0])[:12]) or 'none'}"
+    if sample.values:
+        return "its JSON values are not objects"
+    header = header_of(sample)
+    if len(header) > 1:
+        return f"a table with the columns {', '.join(header[:12])}: map them with `columns` under [sources.NAME]"
+    if b"\0" in sample.head:
+        return "it is binary"
+    return f"it begins with {sample.head[:40]!r}"
