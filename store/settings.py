@@ -37,6 +37,11 @@ class SourceSection(Section):
     """Tabular formats: the model whose predictions these are."""
     timezone: str | None = None
     """IANA name for times without an offset; None: such times are refused."""
+    source: str | None = None
+    """The system the traces are from, half of their identity; None: the format's name.
+    A file with labels alone names the source whose traces it labels."""
+    label_only: bool = False
+    """Tabular formats: every row is a label of a trace that comes elsewhere, whatever else stands in it."""
 
 
 class AgentSection(Section):

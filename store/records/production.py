@@ -146,6 +146,8 @@ class Feedback(Record):
     """Who said it, as an authenticated principal; None: unknown."""
     given_us: int | None = None
     """When it was given, microseconds since 1970 UTC; None: the log does not say."""
+    attributes: dict[str, JsonValue] = Field(default_factory=dict)
+    """What else its log says of it."""
 
     @property
     def trace_id(self) -> str:
