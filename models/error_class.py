@@ -8,7 +8,10 @@ _TRANSIENT = re.compile(
     r"time[d]?[ -]?out|rate[ _-]?limit|too many requests|unavailable|temporar|overloaded|bad gateway|try again later"
     r"|deadline exceeded|connection (?:reset|refused|aborted|closed|error)|connecterror|throttl|internal server error"
 )
-_TRANSIENT_CODE = re.compile(r"(?:^|http\D{0,12}|status\D{0,12}|code\D{0,6}|error[ :(]{1,3})(?:429|5\d\d)\b")
+_TRANSIENT_CODE = re.compile(
+    r"(?:http\D{0,12}|status\D{0,12}|code\D{0,6}|error[ :(]{1,3})(?:429|5\d\d)\b"
+    r"|^(?:429|5\d\d)(?=\s*$|\s*[:(-]|\s+(?:internal|bad|service|gateway|too|server))"
+)
 _AUTH = re.compile(
     r"unauthori[sz]ed|unauthenticated|forbidden|permission|access denied|not authori[sz]ed|not authenticated|api[ _-]?key"
     r"|(?:invalid|expired) (?:token|credential)|(?:^|http\D{0,12}|status\D{0,12}|code\D{0,6}|error[ :(]{1,3})40[13]\b"
@@ -33,9 +36,9 @@ _READ_LIMIT = 2_000
 """Characters of an error that are read: a stack trace's head says what it is."""
 
 _MISSING = re.compile(
-    r"(?:missing|required)[^'\"`]{0,60}['\"`]([A-Za-z_][\w.]{0,60})['\"`]"
-    r"|['\"`]([A-Za-z_][\w.]{0,60})['\"`][^'\"`]{0,20}(?:missing|required)"
-    r"|\b([A-Za-z_][\w.]{0,60})(?: field)? (?:is missing|missing|is required|field required)\b"
+    r"(?:missing|required)[^'\"`]{0,60}['\"`]([a-z_][\w.]{0,60})['\"`]"
+    r"|['\"`]([a-z_][\w.]{0,60})['\"`][^'\"`]{0,20}(?:missing|required)"
+    r"|\b([a-z_][\w.]{0,60})(?: field)? (?:is missing|missing|is required|field required)\b"
 )
 _NOISE = frozenset(
     {"id", "ids", "the", "a", "is", "to", "of", "value", "field", "argument", "parameter", "property", "and", "or"}
@@ -63,21 +66,16 @@ def error_class(text: str | None, error_type: str | None = None) -> str:
     """
     if not text and not error_type:
         return "none"
-    said = (
-        f"{text or ''}\n{error_type or ''}"[-_READ_LIMIT:]
-        if len(text or "") < _READ_LIMIT
-        else (text or "")[:_READ_LIMIT]
-    )
-    lowered = said.strip().lower()
-    found = (name for name, patterns in _CLASSES if any(pattern.search(lowered) for pattern in patterns))
+    said = [part[:_READ_LIMIT].strip().lower() for part in (text, error_type) if part]
+    found = (name for name, patterns in _CLASSES if any(pattern.search(part) for pattern in patterns for part in said))
     return next(found, "other")
 
 
 def named_argument(text: str | None, names: Iterable[str]) -> tuple[str, bool]:
     """The argument an error is about, and whether it says that it was missing; an empty name where it names none.
 
-    Only an identifier: one of the call's own argument names whose words stand in the text, else a quoted name that the
-    text calls missing or required.
+    Only an identifier: a lower-case name that the text calls missing or required, else one of the call's own argument
+    names whose words stand in the text.
 
     >>> named_argument("Error: payment method not found", ["order_id", "payment_method_id"])
     ('payment_method_id', False)

@@ -1,0 +1,54 @@
+"""What speaks for each place a correction could go: a cluster's evidence, by name, without a judge model.
+
+The features are in `models.features`, one function each; what they add up to is `models.router`'s.
+"""
+
+from collections.abc import Sequence
+
+from models.deployment import Deployment
+from models.features import context, memory, support, tooling, weights
+from models.features.material import Feature, Material
+from store.records import TARGETS, Case, Episode, Policy
+
+__all__ = ["FEATURES", "NOT_MEASURED", "Deployment", "argument_repairs", "weigh"]
+
+FEATURES: dict[str, Feature] = {
+    **tooling.FEATURES,
+    **context.FEATURES,
+    **memory.FEATURES,
+    **weights.FEATURES,
+    **support.FEATURES,
+}
+
+NOT_MEASURED: tuple[str, ...] = (
+    "rule_ignored",
+    "retrieval_miss",
+    "novelty",
+    "probe_x",
+    "probe_user",
+    "probe_scope",
+    "probe_flag",
+    "label_noise",
+)
+"""Features of the table that nothing measures yet: present in every result, as None."""
+
+
+def weigh(
+    cases: Sequence[Case], satisfied: Sequence[Episode], *, deployment: Deployment, policy: Policy
+) -> dict[str, float | None]:
+    """The evidence of one cluster: feature name to value, always the same names; None: not measured, never zero.
+
+    `satisfied`: traces of the same time that nobody complained of, for comparison; empty leaves what needs them None.
+    `attempts_TARGET` are the earlier attempts there that failed to hold.
+    """
+    material = Material(tuple(cases), tuple(satisfied), deployment, policy)
+    found = {name: feature(material) for name, feature in FEATURES.items()}
+    tried = {f"attempts_{target}": float(deployment.attempts.get(target, 0)) for target in TARGETS}
+    return {**found, **tried, **dict.fromkeys(NOT_MEASURED)}
+
+
+def argument_repairs(
+    cases: Sequence[Case], satisfied: Sequence[Episode], *, deployment: Deployment, policy: Policy
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Tool to argument path to the normalisers that mend the failing calls: what a tool policy could say."""
+    return tooling.argument_repairs(Material(tuple(cases), tuple(satisfied), deployment, policy))

@@ -1,0 +1,101 @@
+"""A cluster's cases, read once for all features."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from models.corrections import Comparison, differing
+from models.deployment import Deployment
+from models.error_class import error_class
+from models.fingerprint import failing_step
+from models.steps import error_text, label_in, step_name, text_of, tool_calls
+from store.records import Case, Episode, Policy, Span
+
+
+@dataclass(frozen=True)
+class Material:
+    """What every feature reads: the cluster's cases, satisfied traces beside them, what there is and what is allowed."""
+
+    cases: tuple[Case, ...]
+    satisfied: tuple[Episode, ...]
+    deployment: Deployment
+    policy: Policy
+
+    @cached_property
+    def steps(self) -> tuple[Span | None, ...]:
+        """The failing step of each case; None: the trace as a whole."""
+        return tuple(failing_step(case.episode, case.signals) for case in self.cases)
+
+    @cached_property
+    def failing_calls(self) -> tuple[tuple[Case, Span], ...]:
+        """The cases whose failing step is a tool call, with that call."""
+        pairs = zip(self.cases, self.steps, strict=True)
+        return tuple((case, step) for case, step in pairs if step is not None and step.kind == "tool")
+
+    @cached_property
+    def error_classes(self) -> tuple[str, ...]:
+        """The error class of each case's failing step, else of its trace."""
+        return tuple(
+            error_class(error_text(step), step.error_type) if step else error_class(case.episode.trace.error)
+            for case, step in zip(self.cases, self.steps, strict=True)
+        )
+
+    @cached_property
+    def corrections(self) -> tuple[tuple[Comparison, ...], ...]:
+        """Of each case: the corrections that differ from what was served, earliest first."""
+        return tuple(differing(case.episode, case.signals) for case in self.cases)
+
+    @cached_property
+    def said(self) -> tuple[str, ...]:
+        """Of each case: the words people gave it, comments and corrected free text; empty: none."""
+        found = []
+        for case, corrections in zip(self.cases, self.corrections, strict=True):
+            comments = [feedback.comment for feedback in case.episode.feedback if feedback.comment]
+            found.append("\n".join([*comments, *(item.corrected for item in corrections if not item.is_label)]))
+        return tuple(found)
+
+    @cached_property
+    def episodes(self) -> tuple[Episode, ...]:
+        """The cases' episodes and the satisfied ones, each trace once."""
+        known = {episode.trace.id: episode for episode in self.satisfied}
+        known |= {case.episode.trace.id: case.episode for case in self.cases}
+        return tuple(known.values())
+
+    @cached_property
+    def calls(self) -> tuple[Span, ...]:
+        """Every tool call that is known, of cases and satisfied traces."""
+        return tuple(span for episode in self.episodes for span in tool_calls(episode.spans))
+
+
+class Feature(Protocol):
+    """One feature: a number in the range its docstring gives; None: not measured, which is never zero."""
+
+    def __call__(self, material: Material) -> float | None: ...
+
+
+def share(values: Iterable[bool | None]) -> float | None:
+    """Share of True among what was measured; None where nothing was.
+
+    >>> share([True, False, None]), share([None])
+    (0.5, None)
+    """
+    return mean(None if value is None else float(value) for value in values)
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Mean of what was measured; None where nothing was.
+
+    >>> mean([1.0, None, 0.5]), mean([])
+    (0.75, None)
+    """
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def served_by(episode: Episode, component: str) -> str | None:
+    """What the step of that name answered in this episode, a label for a prediction; None: it has no such step."""
+    for span in reversed(episode.spans):
+        if step_name(span) == component:
+            return label_in(span.output) if span.kind == "predict" else text_of(span.output)
+    return None

@@ -1,0 +1,144 @@
+"""Evidence for memory: it is about one user, or was said before."""
+
+import re
+from collections import Counter
+
+import numpy as np
+
+from models.features.material import Feature, Material, mean, served_by, share
+from models.similarity import cosines
+from models.steps import answer_text, input_text, step_name, text_of, time_of
+from store.records import Case, Episode, Span
+
+NEIGHBOURS = 10
+"""Nearest inputs of other users that are looked at."""
+ALIKE = 0.3
+"""Cosine from which an input counts as a neighbour."""
+MOST = 500
+"""At most so many cases and so many satisfied traces are compared; the earliest by trace id, so that it is repeatable."""
+
+FIRST_PERSON = re.compile(
+    r"\b(?:my|mine|i prefer|i(?:['’]d| would) (?:rather|prefer|like)|i always|i never|from now on|as i (?:told|said)"
+    r"|i (?:already )?told you|call me|i am|i['’]m|mein(?:e|en|em)?|ich|ab jetzt|mon|ma|mes|je préfère|mi|mis|prefiero)\b",
+    re.IGNORECASE,
+)
+"""Words of a preference, in English, German, French and Spanish; other languages are not recognised, and count as none."""
+
+
+def user_concentration(material: Material) -> float | None:
+    """The top user's share of the cases minus their share of the traffic; -1 to 1.
+
+    Cases of unknown users are left out. None below two cases with a user (one case is always one user), or where no
+    satisfied trace has a user: then the traffic is not known. Example: 8 of 10 cases and 5 of 100 traces: 0.75.
+    """
+    failing = [case.episode.trace.user for case in material.cases if case.episode.trace.user]
+    if len(failing) < 2 or not any(episode.trace.user for episode in material.satisfied):
+        return None
+    traffic = Counter(episode.trace.user for episode in material.episodes if episode.trace.user)
+    user, count = min(Counter(failing).items(), key=lambda item: (-item[1], item[0]))
+    return count / len(failing) - traffic[user] / traffic.total()
+
+
+def cross_user_conflict(material: Material) -> float | None:
+    """Among the 10 nearest inputs of other users with a satisfied trace, share served the very answer; mean, 0 to 1.
+
+    High: others are content with what this user corrects. Near: cosine of at least 0.3. None where no case has a user
+    with such neighbours. Example: ten others ask the same and are content with the same answer: 1.
+    """
+    cases = [
+        (case, step) for case, step in zip(material.cases, material.steps, strict=True) if case.episode.trace.user
+    ][:MOST]
+    others = sorted((item for item in material.satisfied if item.trace.user), key=lambda item: item.trace.id)[:MOST]
+    if not cases or not others:
+        return None
+    near = cosines([input_text(case.episode) for case, _ in cases], [input_text(item) for item in others])
+    return mean(_agreement(case, step, others, near[row]) for row, (case, step) in enumerate(cases))
+
+
+def said_before(material: Material) -> float | None:
+    """Share of cases whose corrected value stands in an earlier trace of that user and not in this one's input; 0 to 1.
+
+    None where no case has a user, a time, a corrected value of 3 characters or more, and an earlier trace.
+    Example: the user wrote "size 42" last week, was offered 44 today and corrects it to "size 42": 1.
+    """
+    earlier: dict[str, list[tuple[int, str]]] = {}
+    for episode in material.episodes:
+        time = time_of(episode)
+        if episode.trace.user and time is not None:
+            earlier.setdefault(episode.trace.user, []).append((time, _words_of(episode)))
+    return share(_said(case, value, earlier) for case, value in _corrected(material))
+
+
+def stale_read(material: Material) -> float | None:
+    """Share of cases with a memory read in which some record holds what was wrongly served and none the correction; 0 to 1.
+
+    None where no case has both a memory read and a correction. Example: memory says "Berlin", the user "Hamburg": 1.
+    """
+    return share(_stale(material.cases[place], place, material) for place in range(len(material.cases)))
+
+
+def first_person(material: Material) -> float | None:
+    """Share of the cases with words whose words speak of the user's own (my, I prefer, from now on); 0 to 1.
+
+    None where nobody said anything in words. Example: "I prefer the aisle": 1.
+    """
+    return share(FIRST_PERSON.search(words) is not None for words in material.said if words)
+
+
+def _agreement(
+    case: Case, step: Span | None, others: list[Episode], near: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> float | None:
+    component = step_name(step) if step else None
+    served = served_by(case.episode, component) if component else answer_text(case.episode)
+    order = np.argsort(-near, kind="stable")
+    found = [others[place] for place in order if near[place] >= ALIKE and _is_other(others[place], case)][:NEIGHBOURS]
+    answers = [served_by(item, component) if component else answer_text(item) for item in found]
+    return share(_folded(answer) == _folded(served) for answer in answers if answer is not None)
+
+
+def _is_other(episode: Episode, case: Case) -> bool:
+    return episode.trace.user != case.episode.trace.user
+
+
+def _corrected(material: Material) -> list[tuple[Case, str]]:
+    pairs = zip(material.cases, material.corrections, strict=True)
+    return [(case, items[-1].corrected) for case, items in pairs if items]
+
+
+def _said(case: Case, value: str, earlier: dict[str, list[tuple[int, str]]]) -> bool | None:
+    time = time_of(case.episode)
+    if time is None or len(value) < 3:
+        return None
+    texts = [text for when, text in earlier.get(case.episode.trace.user or "", ()) if when < time]
+    if not texts:
+        return None
+    sought = _folded(value)
+    return any(sought in text for text in texts) and sought not in _folded(input_text(case.episode))
+
+
+def _stale(case: Case, place: int, material: Material) -> bool | None:
+    reads = [text_of(record) for span in case.episode.spans for record in span.memories]
+    corrections = material.corrections[place]
+    if not reads or not corrections or not corrections[-1].served:
+        return None
+    served, corrected = _folded(corrections[-1].served), _folded(corrections[-1].corrected)
+    folded = [_folded(text) for text in reads]
+    return any(served in text or text in served for text in folded) and not any(corrected in text for text in folded)
+
+
+def _words_of(episode: Episode) -> str:
+    turns = [text_of(span.input) for span in episode.spans if span.kind == "user"]
+    return _folded("\n".join([text_of(episode.trace.input), *turns]))
+
+
+def _folded(text: str | None) -> str:
+    return " ".join((text or "").split()).casefold()
+
+
+FEATURES: dict[str, Feature] = {
+    "user_concentration": user_concentration,
+    "cross_user_conflict": cross_user_conflict,
+    "said_before": said_before,
+    "stale_read": stale_read,
+    "first_person": first_person,
+}

@@ -1,0 +1,206 @@
+"""Evidence for tooling: the call, the tool or its contract is what fails."""
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import JsonValue
+
+from models.features.material import Feature, Material, share
+from models.normalise import repair
+from models.schema import Violation, argument_schema, violations
+from models.steps import arguments, error_text, step_name
+from store.records import Case, Span
+from store.records.identity import canonical_json
+
+_SHAPE_KEYWORDS = frozenset({"enum", "const", "pattern", "maxLength"})
+_RUN = 3
+"""Failing calls in a row, with different inputs, that make an outage."""
+
+
+def schema_violation(material: Material) -> float | None:
+    """Share of failing tool calls that break the tool's declared JSON schema; 0 to 1.
+
+    None where no case fails in a tool with a schema. Example: 3 of 4 calls of `update_order` lack the required
+    `address`: 0.75.
+    """
+    return share(_breaks(material, call) for _, call in material.failing_calls)
+
+
+def error_share(name: str) -> Feature:
+    """The feature: share of the cases whose failing step ended in an error of class `name`; 0 to 1.
+
+    `none`: no error at all. None for a cluster without cases. Example: 2 of 4 cases with "HTTP 503": `transient` 0.5.
+    """
+
+    def feature(material: Material) -> float | None:
+        return share(found == name for found in material.error_classes)
+
+    return feature
+
+
+def normalisable(material: Material) -> float | None:
+    """Share of failing tool calls where a listed normaliser maps a bad argument to an accepted one; 0 to 1.
+
+    Accepted: it passes the schema the bad one breaks, or it stands under the same name in a call that succeeded.
+    None where neither can be checked. Example: `W1` fails, `#W1` succeeds elsewhere, `prefix:#` maps one to the other: 1.
+    """
+    accepted = _accepted(material.calls)
+    return share(
+        None if (found := _repairs(material, call, accepted)) is None else bool(found)
+        for _, call in material.failing_calls
+    )
+
+
+def argument_repairs(material: Material) -> dict[str, dict[str, tuple[str, ...]]]:
+    """What a tool policy could say: tool to argument path to the normalisers that mend it, most frequent chain first seen."""
+    accepted = _accepted(material.calls)
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for _, call in material.failing_calls:
+        for path, chain in (_repairs(material, call, accepted) or {}).items():
+            found.setdefault(step_name(call), {}).setdefault(path, chain)
+    return found
+
+
+def self_repair(material: Material) -> float | None:
+    """Share of failing tool calls after which the same tool succeeded with changed arguments; 0 to 1.
+
+    None where no case fails in a tool. Example: `find_user(zip=" 19122")` fails, `find_user(zip="19122")` succeeds: 1.
+    """
+    return share(_repaired_later(case, call) for case, call in material.failing_calls)
+
+
+def contract_break(material: Material) -> float | None:
+    """Share of failing tool calls without an error whose output is empty, or older than the tool's freshness bound; 0 to 1.
+
+    None where the log holds no output of that tool at all, or no such call. Output age: the attribute `age_s`.
+    Example: `get_stock` answers null in 2 of 4 cases: 0.5.
+    """
+    speaking = {step_name(call) for call in material.calls if call.output not in (None, "")}
+    return share(
+        _breaks_contract(call, material.deployment.freshness_s) if step_name(call) in speaking else None
+        for _, call in material.failing_calls
+        if error_text(call) is None
+    )
+
+
+def batch_outage(material: Material) -> float | None:
+    """Share of failing tool calls inside an outage: at least 3 failing calls of the tool in a row, by time, with
+    different inputs, after one that succeeded and before one that succeeded; 0 to 1.
+
+    None where no failing call has a time, or none of that tool's successes is known. Example: `get_stock` fails for
+    six users between 10:00 and 10:05 and works before and after: 1.
+    """
+    dated = [call for _, call in material.failing_calls if call.started_us is not None]
+    outages = {name: _outage(material.calls, name) for name in {step_name(call) for call in dated}}
+    return share(None if (inside := outages[step_name(call)]) is None else call.id in inside for call in dated)
+
+
+def _schema_of(material: Material, call: Span) -> Mapping[str, JsonValue] | None:
+    return argument_schema(material.deployment.tools.get(call.name or ""))
+
+
+def _broken(material: Material, call: Span) -> tuple[Violation, ...] | None:
+    schema = _schema_of(material, call)
+    return None if schema is None or call.input is None else violations(arguments(call), schema)
+
+
+def _breaks(material: Material, call: Span) -> bool | None:
+    broken = _broken(material, call)
+    return None if broken is None else bool(broken)
+
+
+def _accepted(calls: Iterable[Span]) -> dict[str, set[str]]:
+    """Argument name to the values, as canonical JSON, it had in calls that succeeded."""
+    found: dict[str, set[str]] = {}
+    for call in calls:
+        if error_text(call) is None:
+            for name, value in arguments(call).items():
+                found.setdefault(name, set()).add(canonical_json(value))
+    return found
+
+
+def _repairs(material: Material, call: Span, accepted: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]] | None:
+    """Argument path to the normalisers that mend it; None: there is nothing to check against."""
+    broken = _broken(material, call)
+    if broken:
+        return _by_schema(broken)
+    if error_text(call) is None:
+        return None
+    return _by_success(call, accepted)
+
+
+def _by_schema(broken: Iterable[Violation]) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for item in broken:
+        choices = item.schema.get("enum")
+        if item.keyword not in _SHAPE_KEYWORDS:
+            continue
+        chain = repair(
+            item.value,
+            lambda value, schema=item.schema: not violations(value, schema),  # type: ignore[misc]
+            choices=choices if isinstance(choices, list) else (),
+        )
+        if chain:
+            found[item.path] = chain
+    return found
+
+
+def _by_success(call: Span, accepted: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]] | None:
+    found: dict[str, tuple[str, ...]] = {}
+    compared = False
+    for name, value in arguments(call).items():
+        known = accepted.get(name, set())
+        if not known or canonical_json(value) in known:
+            continue
+        compared = True
+        chain = repair(value, lambda mended, known=known: canonical_json(mended) in known)  # type: ignore[misc]
+        if chain:
+            found[name] = chain
+    return found if compared else None
+
+
+def _repaired_later(case: Case, call: Span) -> bool:
+    spans = case.episode.spans
+    place = next((at for at, span in enumerate(spans) if span.external_id == call.external_id), len(spans))
+    later = [span for span in spans[place + 1 :] if span.kind == "tool" and span.name == call.name]
+    tried = canonical_json(call.input)
+    return any(error_text(span) is None and canonical_json(span.input) != tried for span in later)
+
+
+def _breaks_contract(call: Span, freshness_s: Mapping[str, float]) -> bool:
+    if call.output in (None, ""):
+        return True
+    age, bound = call.attributes.get("age_s"), freshness_s.get(call.name or "")
+    return isinstance(age, int | float) and bound is not None and age > bound
+
+
+def _outage(calls: Iterable[Span], name: str) -> frozenset[str] | None:
+    """Ids of the tool's calls inside an outage; None: it never succeeded within what is known."""
+    dated = [
+        (call.started_us, call.id, call) for call in calls if call.started_us is not None and step_name(call) == name
+    ]
+    states = [(call, error_text(call) is not None) for _, _, call in sorted(dated, key=lambda item: item[:2])]
+    if all(failed for _, failed in states):
+        return None
+    inside: set[str] = set()
+    run: list[Span] = []
+    before = False
+    for call, failed in states:
+        if failed:
+            run.append(call)
+            continue
+        if before and len({canonical_json(item.input) for item in run}) >= _RUN:
+            inside |= {item.id for item in run}
+        before, run = True, []
+    return frozenset(inside)
+
+
+FEATURES: dict[str, Feature] = {
+    "schema_violation": schema_violation,
+    **{
+        f"error_{name}": error_share(name) for name in ("transient", "validation", "not_found", "auth", "other", "none")
+    },
+    "normalisable": normalisable,
+    "self_repair": self_repair,
+    "contract_break": contract_break,
+    "batch_outage": batch_outage,
+}

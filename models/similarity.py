@@ -1,0 +1,26 @@
+"""How alike texts are, in any language and script: cosine over character n-grams, without a model."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import HashingVectorizer
+
+_READ_LIMIT = 2_000
+"""Characters of a text that are compared."""
+
+
+@cache
+def _vectoriser() -> HashingVectorizer:
+    return HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=2**18, alternate_sign=False)
+
+
+def cosines(texts: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
+    """Cosine of every text with every other, 0 to 1, shape `(len(texts), len(others))`; an empty text is like nothing."""
+    if not texts or not others:
+        return np.zeros((len(texts), len(others)))
+    left = _vectoriser().transform([text[:_READ_LIMIT] for text in texts])
+    right = _vectoriser().transform([text[:_READ_LIMIT] for text in others])
+    found: NDArray[np.float64] = np.clip((left @ right.T).toarray(), 0.0, 1.0)
+    return found
