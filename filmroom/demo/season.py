@@ -56,6 +56,9 @@ PLAIN_INTENTS = {
 }
 """Intent to its weight among the plain conversations."""
 
+DOTTED = 0.4
+"""Share of the base training's dates that are written `24.04.2026`: the model reads them, the tool does not."""
+
 INTENTS = {
     "return_words": "return_item",
     "exchange_words": "exchange_item",
@@ -116,7 +119,8 @@ def base_training(seed: int = 0, *, per_intent: int = 50) -> list[tuple[str, str
         chance = random.Random(f"base:{seed}:{intent}")
         texts: dict[str, None] = {}
         while len(texts) < per_intent:
-            texts[say(chance, chance.choice(pools["base"]))] = None
+            dotted = {"date": _dotted_date(chance)} if chance.random() < DOTTED else {}
+            texts[say(chance, chance.choice(pools["base"]), **dotted)] = None
         rows += [(text, intent) for text in texts]
     return rows
 
@@ -195,12 +199,16 @@ def _gaps(chance: random.Random, family: str, intent: str) -> dict[str, str]:
     if family == "unknown_order":
         return {"order": f"A-{chance.randrange(8000, 10000)}"}
     if family == "date_format":
-        return {"date": f"{chance.randrange(13, 29)}.04.2026"}
+        return {"date": _dotted_date(chance)}
     if family == "stock_feed":
         return {"shop": BROKEN_SHOP}
     if intent == "stock_check":
         return {"shop": chance.choice([shop for shop in phrase_book().shops if shop != BROKEN_SHOP])}
     return {}
+
+
+def _dotted_date(chance: random.Random) -> str:
+    return f"{chance.randrange(1, 29)}.04.2026"
 
 
 def _statement(chance: random.Random, shop: str | None, slot: str | None) -> str:
