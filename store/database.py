@@ -63,10 +63,14 @@ def open_store(url: str, project: str = "default", *, create: bool = False) -> S
         raise StoreMissing(f"no store at {path}: run `filmroom init` there first")
     if path is not None and not path.parent.is_dir():
         raise StoreUnreachable(f"{path.parent} is not a folder: make it, or change `[store] url`")
-    with _translated(engine.url):
-        if create:
-            migrate(engine)
-        check_revision(engine)
+    try:
+        with _translated(engine.url):
+            if create:
+                migrate(engine)
+            check_revision(engine)
+    except BaseException:
+        engine.dispose()
+        raise
     return Store(engine, project)
 
 

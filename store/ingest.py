@@ -3,9 +3,10 @@
 A batch is one transaction: rows, bodies and arrivals together.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, func, insert, select, text
@@ -61,18 +62,20 @@ KINDS: dict[type, _Kind] = {
 }
 
 
-def ingest(store: Store, items: Iterable[Item], *, clock: Clock = wall_clock) -> Iterator[Tally]:
-    """Write the items in batches; yields the running tally after each batch that is safely in the store."""
+def ingest(
+    store: Store,
+    items: Iterable[Item],
+    *,
+    clock: Clock = wall_clock,
+    stored: Callable[[Tally], None] = lambda _tally: None,
+) -> Tally:
+    """Write the items in batches; `stored` is told the tally so far after each batch that is safely in the store."""
     total = Tally()
-    batch: list[Item] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) >= BATCH:
-            total.add(_write(store, batch, clock()))
-            batch = []
-            yield total
-    total.add(_write(store, batch, clock()))
-    yield total
+    batches = iter(items)
+    while batch := list(islice(batches, BATCH)):
+        total.add(_write(store, batch, clock()))
+        stored(total)
+    return total
 
 
 def _write(store: Store, batch: list[Item], now_us: int) -> Tally:

@@ -1,0 +1,5 @@
+"""`python -m filmroom`."""
+
+from filmroom.main import entry
+
+entry()

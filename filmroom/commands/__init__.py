@@ -1,0 +1,1 @@
+"""One file a group of commands; each has `register(app)`."""

@@ -1,0 +1,107 @@
+"""`history`, `why` and `release`: what happened, what caused it, and what is served."""
+
+from typing import Annotated, Any
+
+import typer
+
+from filmroom.session import Json, Session, say, say_json, table, time_text
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(history)
+    app.command()(why)
+    app.command()(release)
+
+
+def history(
+    context: typer.Context,
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Every evaluation of the retrain trigger, newest first: skipped, refused, promoted, with its reason and numbers."""
+    from store.retrains import retrains_of
+
+    session: Session = context.obj
+    with session.store() as store, store.read() as connection:
+        found = retrains_of(connection, store.project, model)
+    if as_json:
+        say_json([history_row(each.model_dump(mode="json")) for each in found])
+        return
+    if not found:
+        say("no retrain was weighed yet. next: filmroom run")
+        return
+    for each in found:
+        say(
+            f"{time_text(each.at_us)}  {each.id}  {each.model}: {each.decision}"
+            + (f" ({each.arm})" if each.arm else "")
+        )
+        say(f"    {each.reason}")
+        for stage in each.gate:
+            say(f"    gate {stage.stage}: {stage.verdict}: {stage.sentence}")
+        if each.to_yes:
+            say(f"    shortest way to yes: {each.to_yes}")
+
+
+def history_row(record: dict[str, Any]) -> dict[str, Any]:
+    """A retrain as `history --json` gives it."""
+    renamed = {"retrain": record["id"], "time": record["at_us"]}
+    kept = ("model", "decision", "reason", "to_yes", "numbers", "arm", "arms", "version", "parent", "metrics", "gate",
+            "seconds", "estimator_fits")  # fmt: skip
+    return {**renamed, **{name: record[name] for name in kept}}
+
+
+def why(context: typer.Context, id: str, as_json: Json = False) -> None:
+    """What caused a thing, back to the traces, and what it led to."""
+    from store.why import why as explain
+
+    session: Session = context.obj
+    with session.store() as store, store.read() as connection:
+        found = explain(connection, store.project, id)
+    if as_json:
+        say_json(found)
+        return
+    say(f"{found['kind']} {found['id']}")
+    for event in found["events"]:
+        reason = f": {event['reason']}" if event["reason"] else ""
+        say(f"  {time_text(event['at_us'])}  {event['event']} by {event['actor']}{reason}")
+    say("caused by:" if found["causes"] else "caused by: nothing recorded")
+    _tree(found["causes"], "causes", 1)
+    say("led to:" if found["effects"] else "led to: nothing yet")
+    _tree(found["effects"], "effects", 1)
+
+
+def release(context: typer.Context, as_json: Json = False) -> None:
+    """The release that is served, and those before it."""
+    from store.releases import live_release, releases_of
+
+    session: Session = context.obj
+    with session.store() as store, store.read() as connection:
+        live = live_release(connection, store.project)
+        found = releases_of(connection, store.project)
+    if as_json:
+        say_json([{"release": each.id, "live": each.id == live.id, **each.model_dump(mode="json")} for each in found])
+        return
+    table(
+        ["release", "", "number", "since", "by", "reason", "context", "tooling", "memory", "models"],
+        [
+            [
+                each.id,
+                "live" if each.id == live.id else "",
+                str(each.number),
+                time_text(each.created_us),
+                each.actor,
+                each.reason,
+                each.context[:12],
+                each.tooling[:12],
+                str(each.memory),
+                ", ".join(f"{name} {id_[:12]}" for name, id_ in each.models.items()) or "-",
+            ]
+            for each in found
+        ],
+    )
+
+
+def _tree(nodes: list[dict[str, Any]], name: str, depth: int) -> None:
+    for node in nodes:
+        say(f"{'  ' * depth}{node['kind']} {node['id']}".rstrip())
+        _tree(node[name], name, depth + 1)

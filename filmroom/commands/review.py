@@ -1,0 +1,193 @@
+"""`review` and `undo`: a person's verdict on a routed correction, and the way back."""
+
+import json
+from typing import Annotated, Any, cast
+
+import typer
+
+from filmroom.session import Json, Session, say, say_json, table
+from store.records import TARGETS, Target
+
+group = typer.Typer(
+    no_args_is_help=True, help="Review routed corrections: list, show, approve, reroute, reject, defer."
+)
+
+Answer = Annotated[
+    str | None, typer.Option(help="What a correction needs you to write: a sentence, a label, or a JSON object.")
+]
+Reason = Annotated[str, typer.Option(help="Why; it is kept with the verdict.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="review")
+    app.command()(undo)
+
+
+@group.command(name="list")
+def list_(context: typer.Context, as_json: Json = False) -> None:
+    """The corrections that wait for a person, largest cluster first."""
+    from store.review_queue import review_queue
+
+    session: Session = context.obj
+    with session.store() as store:
+        queue = review_queue(store)
+    if as_json:
+        say_json(queue)
+        return
+    if not queue:
+        say("nothing waits for you. next: filmroom ingest LOG, then filmroom run")
+        return
+    table(
+        ["correction", "failures", "target", "probability", "runner-up", "cluster", "proposed"],
+        [
+            [
+                each["correction"],
+                str(each["failures"]),
+                each["target"] or "no place",
+                f"{each['probability']:.2f}",
+                each["runner_up"] or "-",
+                each["name"],
+                each["summary"] + (" (needs an answer)" if each["needs_answer"] else ""),
+            ]
+            for each in queue
+        ],
+    )
+    say(f"next: filmroom review show {queue[0]['correction']}")
+
+
+@group.command()
+def show(context: typer.Context, correction: str, as_json: Json = False) -> None:
+    """One correction: what failed, why it was routed there, what would change."""
+    from store.review_queue import review_item
+
+    session: Session = context.obj
+    with session.store() as store:
+        item = review_item(store, correction)
+    if as_json:
+        say_json(item)
+        return
+    say(f"{item['name']}: {item['failures']} failures   [{item['correction']}, {item['state']}]")
+    say(f"place: {item['target'] or 'none'} ({_shares(item['probabilities'])})")
+    say(f"why: {item['reason']}")
+    say(f"proposed: {item['summary']}")
+    if item["needs_answer"]:
+        say(f"it needs from you: {item['needs_answer']}")
+    for example in item["examples"]:
+        say()
+        say(f"  {example['trace']}  user {example['user'] or 'unknown'}  failure {example['failure']}")
+        for line in example["steps"]:
+            say(f"    {line}")
+        for line in example["feedback"]:
+            say(f"    said: {line}")
+    say()
+    say("evidence (not measured ones are left out):")
+    for name, value in item["evidence"].items():
+        if value is not None:
+            say(f"  {name:22s} {value:.3g}")
+    say(f"shortest way to a certificate: {item['to_yes']}")
+    say(f"next: filmroom review approve {item['correction']}" + (" --answer '...'" if item["needs_answer"] else ""))
+
+
+@group.command()
+def approve(
+    context: typer.Context, correction: str, answer: Answer = None, reason: Reason = "", as_json: Json = False
+) -> None:
+    """Accept the correction where it was routed. It is applied at once unless a named check refuses."""
+    from flows import review
+
+    session: Session = context.obj
+    with session.workspace() as workspace:
+        done = review.approve(workspace, correction, answer=read_answer(answer), reason=reason)
+    _say_verdict(done.model_dump(mode="json"), as_json)
+
+
+@group.command()
+def reroute(
+    context: typer.Context,
+    correction: str,
+    to: Annotated[str, typer.Option(help="context, memory, tooling or weights.")],
+    answer: Answer = None,
+    reason: Reason = "",
+    as_json: Json = False,
+) -> None:
+    """Send the correction to another place, and apply it there if nothing is missing."""
+    from flows import review
+
+    if to not in TARGETS:
+        raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")
+    session: Session = context.obj
+    with session.workspace() as workspace:
+        done = review.reroute(workspace, correction, to=cast(Target, to), answer=read_answer(answer), reason=reason)
+    _say_verdict(done.model_dump(mode="json"), as_json)
+
+
+@group.command()
+def reject(context: typer.Context, correction: str, reason: Reason = "", as_json: Json = False) -> None:
+    """Nothing is to be corrected here."""
+    from flows import review
+
+    session: Session = context.obj
+    with session.workspace() as workspace:
+        done = review.reject(workspace, correction, reason=reason)
+    _say_verdict(done.model_dump(mode="json"), as_json)
+
+
+@group.command()
+def defer(context: typer.Context, correction: str, reason: Reason = "", as_json: Json = False) -> None:
+    """Not now: it stays in the queue."""
+    from flows import review
+
+    session: Session = context.obj
+    with session.workspace() as workspace:
+        done = review.defer(workspace, correction, reason=reason)
+    _say_verdict(done.model_dump(mode="json"), as_json)
+
+
+def undo(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="A change, correction, review, version or release.")],
+    reason: Reason = "",
+    as_json: Json = False,
+) -> None:
+    """Take a change back, whichever of the four places it was in."""
+    from flows.undo import undo as take_back
+
+    session: Session = context.obj
+    with session.workspace() as workspace:
+        done = take_back(workspace, id, reason=reason)
+    if as_json:
+        say_json(done.model_dump(mode="json"))
+        return
+    say(f"taken back: {', '.join(done.undone)}; live is {done.release}")
+    say(f"next: {done.next}")
+
+
+def read_answer(text: str | None) -> Any:
+    """A JSON object where it is one, else the text itself.
+
+    >>> read_answer('{"predicate": "shop"}'), read_answer("Always confirm.")
+    ({'predicate': 'shop'}, 'Always confirm.')
+    """
+    if text is None or not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _say_verdict(done: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        say_json(done)
+        return
+    say(f"{done['correction']}: {done['state']}" + (f", change {done['change']}" if done["change"] else ""))
+    if done["version"]:
+        say(f"version {done['version']}: {'live' if done['live'] else 'not live yet'}")
+    say(f"{done['next']}")
+    if done["undo"]:
+        say(f"to take it back: {done['undo']}")
+
+
+def _shares(probabilities: dict[str, float]) -> str:
+    ordered = sorted(probabilities.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{name} {share:.2f}" for name, share in ordered if share >= 0.005)

@@ -1,0 +1,131 @@
+"""`ingest`, `run` and `status`: a log comes in, the loop turns, and where things stand."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from filmroom.session import Json, Session, note, progress, say, say_json, time_text
+
+if TYPE_CHECKING:
+    from store.ingest import Tally
+    from store.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(ingest)
+    app.command()(run)
+    app.command()(status)
+
+
+def ingest(
+    context: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders to read.")],
+    format: Annotated[str, typer.Option(help="Format of the files; `auto` recognises it.")] = "auto",
+    source: Annotated[str | None, typer.Option(help="The `[sources.NAME]` whose column mapping applies.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Read a log into the store. Reading it again stores nothing twice."""
+    from store.ingest import Tally, quarantined
+
+    session: Session = context.obj
+    settings = session.settings()
+    total, formats = Tally(), set[str]()
+    with session.store(create=True) as store:
+        for path in paths:
+            name, tally = read_into(store, settings, path, format=format, source=source)
+            formats.add(name)
+            total.add(tally)
+        rejected = quarantined(store, 3) if total.quarantined else []
+    if as_json:
+        say_json({**asdict(total), "format": ", ".join(sorted(formats))})
+        return
+    say(
+        f"{total.read} records read as {', '.join(sorted(formats))}: {total.stored} stored "
+        f"({total.traces} traces, {total.spans} spans, {total.feedback} feedback), {total.duplicate} were there already, "
+        f"{total.quarantined} in quarantine"
+    )
+    for each in rejected:
+        note(f"  {each['path']}:{each['line'] or '-'}: {each['reason']}")
+    if total.stored:
+        say("next: filmroom run")
+
+
+def read_into(
+    store: Any, settings: "Settings", path: Path, *, format: str = "auto", source: str | None = None
+) -> "tuple[str, Tally]":
+    """Ingest one path with a progress bar; returns the format's name and what became of the records."""
+    from store.errors import SettingsError
+    from store.ingest import ingest as write
+    from store.settings import SourceSection
+    from store.sources import read
+    from store.sources.contract import SourceOptions
+    from store.sources.registry import recognise
+
+    if source is not None and source not in settings.sources:
+        known = ", ".join(settings.sources) or "none"
+        raise SettingsError(f"--source {source}: the settings name no [sources.{source}]; they name {known}")
+    section = settings.sources.get(source, SourceSection()) if source else _only(settings)
+    options = SourceOptions.of(section, project=settings.project)
+    name = format if format != "auto" else section.format
+    name = recognise(path).name if name == "auto" else name
+    with progress(f"reading {path.name}", None) as advance:
+        tally = write(store, read(path, format=name, options=options), stored=lambda tally: advance(tally.read))
+    return name, tally
+
+
+def _only(settings: "Settings") -> Any:
+    """The one source of the settings, whose mapping then applies; defaults where there are none or several."""
+    from store.settings import SourceSection
+
+    return next(iter(settings.sources.values())) if len(settings.sources) == 1 else SourceSection()
+
+
+def run(context: typer.Context, as_json: Json = False) -> None:
+    """One turn: pick failures up, route them, retrain where it is worth it, watch what was changed."""
+    session: Session = context.obj
+    settings = session.settings()
+    with session.workspace() as workspace:
+        for name, source in settings.sources.items():
+            if source.path is not None:
+                read_into(workspace.store, settings, settings.home / source.path, source=name)
+        from flows.improve import run_turn
+
+        summary, tracked = run_turn(workspace)
+    shown = summary.model_dump(mode="json")
+    if as_json:
+        say_json(shown)
+        return
+    note(tracked)
+    say(
+        f"{summary.traces_seen} new or changed traces, {summary.failures} failures in {summary.clusters} clusters; "
+        f"routes: {', '.join(f'{count} {name}' for name, count in summary.routes.items() if count) or 'none new'}"
+    )
+    say(f"retrain: {summary.retrain['decision']}: {summary.retrain['reason']}")
+    say(f"holds: {', '.join(f'{count} {name}' for name, count in summary.holds.items())}; {summary.seconds} s")
+    say(f"{summary.profile}")
+    say(f"next: filmroom review list ({summary.waiting} waiting)" if summary.waiting else "next: nothing waits for you")
+
+
+def status(context: typer.Context, as_json: Json = False) -> None:
+    """Where things stand: the log, the failures, what waits for whom, what is live."""
+    from store.status import status as read_status
+
+    session: Session = context.obj
+    with session.store() as store:
+        found = read_status(store)
+    if as_json:
+        say_json(found)
+        return
+    log = found["log"]
+    say(f"log       {log['traces']} traces, {log['spans']} spans, {log['feedback']} feedback; "
+        f"{log['quarantined']} in quarantine, {log['unread']} arrivals not looked at yet")  # fmt: skip
+    say(f"failures  {found['failures']} in {found['clusters']} clusters")
+    waiting = ", ".join(f"{count} {state}" for state, count in found["corrections"].items()) or "none"
+    say(f"corrections  {waiting}")
+    say(f"holds     {', '.join(f'{count} {state}' for state, count in found['holds'].items()) or 'none'}")
+    say(f"live      {found['release']} (number {found['release_number']}, since {time_text(found['release_us'])})")
+    last = found["last_turn"]
+    say(f"last turn {time_text(last['started_us']) + ', ' + last['state'] if last else 'none yet'}")
+    say(f"next: {found['next']}")

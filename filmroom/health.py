@@ -1,0 +1,66 @@
+"""What `filmroom doctor` checks: each check a name, whether it is well, and a detail that says what to do."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from filmroom.distributions import clashes
+from filmroom.session import Session
+from store.errors import FilmroomError
+from store.settings import Settings
+
+Check = dict[str, Any]
+
+
+def checks(session: Session) -> list[Check]:
+    """Every check in order; where the settings cannot be read, that is the only one that can be made."""
+    try:
+        settings = session.settings()
+    except FilmroomError as error:
+        return [_check("settings", ok=False, detail=str(error))]
+    return [
+        _check("settings", ok=True, detail=f"digest {settings.digest}"),
+        _check("environment", ok=not (found := clashes()), detail=found[0] if found else "no import name is taken"),
+        _tried("store", lambda: _store(session)),
+        _tried("tools", lambda: _tools(settings)),
+        *_training(settings),
+    ]
+
+
+def _store(session: Session) -> str:
+    from store.leases import holder_of
+    from store.status import status
+
+    with session.store() as store:
+        found = status(store)
+        holder = holder_of(store)
+    at_work = f"; {holder} is at work on it" if holder else ""
+    return f"{found['log']['traces']} traces, {found['log']['quarantined']} in quarantine, release {found['release']}{at_work}"
+
+
+def _tools(settings: Settings) -> str:
+    from flows.workspace import read_tools
+
+    if settings.agent.tools is None:
+        return "no [agent] tools file: arguments are not checked against a schema"
+    return f"{len(read_tools(settings))} tools in {settings.agent.tools}"
+
+
+def _training(settings: Settings) -> Iterator[Check]:
+    from flows.training import training_rows
+
+    for name, section in settings.weights.items():
+        if section.training is None:
+            yield _check(f"weights.{name}", ok=True, detail="no training file: this model can be scored, not retrained")
+            continue
+        yield _tried(f"weights.{name}", lambda name=name: f"{len(training_rows(settings, name))} training rows")  # type: ignore[misc]
+
+
+def _tried(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return _check(name, ok=True, detail=look())
+    except FilmroomError as error:
+        return _check(name, ok=False, detail=str(error))
+
+
+def _check(name: str, *, ok: bool, detail: str) -> Check:
+    return {"name": name, "ok": ok, "detail": detail}

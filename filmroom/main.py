@@ -1,0 +1,71 @@
+"""The command line. Each command imports what it needs when it runs, so that `--help` and `ingest` stay quick."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from filmroom.commands import first_day, inspect, maintain, review, schedule, turn
+from filmroom.session import Session
+from store.errors import FilmroomError
+
+app = typer.Typer(
+    name="filmroom",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Picks failures up from the production log and puts each correction where it holds: "
+    "context, memory, tooling or weights.",
+)
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    settings: Annotated[Path | None, typer.Option(help="Settings file; default: filmroom.toml here.")] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+) -> None:
+    context.obj = Session(settings_file=settings, debug=debug)
+
+
+for module in (first_day, turn, review, inspect, maintain, schedule):
+    module.register(app)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command. Returns 0 done, 1 failed (one line on stderr), 2 wrong usage."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = app(args=given, standalone_mode=False)
+    except click.exceptions.Abort:
+        return _failed("interrupted: run the command again to go on")
+    except click.UsageError as error:
+        error.show()
+        return 2
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except FilmroomError as error:
+        if "--debug" in given:
+            raise
+        return _failed(str(error))
+    return code if isinstance(code, int) else 0
+
+
+def _failed(message: str) -> int:
+    click.echo("filmroom: " + " ".join(message.split()), err=True)
+    return 1
+
+
+def entry() -> None:
+    """What the `filmroom` script calls."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,100 @@
+"""Pickup: what has arrived since the last turn is looked at once, and what failed becomes a failure.
+
+The cursor moves in the transaction that writes the failures, so that none is lost and none is seen twice.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from flows.workspace import Workspace
+from models.detector import detect, is_failure, judge
+from models.fingerprint import failing_step
+from store.failures import cursor, failure_ids, move_cursor, record_failures, record_signals, rejudge
+from store.ledger import record_event
+from store.records import Episode, Failure, Record, Signal
+from store.traces import arrived_after, episodes
+
+BATCH = 1000
+"""Arrivals a transaction."""
+
+
+class PickedUp(Record):
+    """What pickup saw."""
+
+    traces_seen: int = 0
+    """Traces that were new or got something new."""
+    failures: int = 0
+    """New failures among them."""
+
+    def markdown(self) -> str:
+        return f"Looked at **{self.traces_seen}** new or changed traces; **{self.failures}** of them failed."
+
+
+def pickup(workspace: Workspace) -> PickedUp:
+    """Look at everything that has arrived and settled; batch by batch, each one transaction."""
+    seen = picked = 0
+    while True:
+        with workspace.write() as connection:
+            start = cursor(connection, workspace.project, "pickup")
+            before_us = workspace.clock() - int(workspace.policy.settle_s * 1_000_000) + 1
+            last, touched = arrived_after(connection, workspace.project, start, before_us=before_us, limit=BATCH)
+            if last == start:
+                return PickedUp(traces_seen=seen, failures=picked)
+            looked_at = episodes(connection, touched)
+            picked += _pick(connection, workspace, looked_at)
+            seen += len(looked_at)
+            move_cursor(connection, workspace.project, "pickup", last)
+
+
+def _pick(connection: Connection, workspace: Workspace, looked_at: Sequence[Episode]) -> int:
+    known = failure_ids(connection, [episode.trace.id for episode in looked_at])
+    all_signals: list[Signal] = []
+    fresh: list[Failure] = []
+    for episode in looked_at:
+        signals = detect(episode, meanings=workspace.settings.feedback, out_of_scope=workspace.out_of_scope)
+        all_signals += signals
+        failed = is_failure(signals)
+        failure = _failure(workspace, episode, signals)
+        if episode.trace.id in known:
+            rejudge(connection, failure, withdrawn=not failed)
+        elif failed:
+            fresh.append(failure)
+    record_signals(connection, workspace.project, all_signals)
+    for failure in fresh:
+        record_event(
+            connection,
+            workspace.project,
+            at_us=failure.picked_us,
+            actor=workspace.actor,
+            event="picked up",
+            subject=failure.id,
+            causes=[failure.trace_id],
+            detail={"probability": round(failure.probability, 4)},
+        )
+    return len(record_failures(connection, fresh))
+
+
+def _failure(workspace: Workspace, episode: Episode, signals: Sequence[Signal]) -> Failure:
+    source = _source(episode, signals)
+    step = failing_step(episode, signals)
+    return Failure(
+        project=workspace.project,
+        trace_id=episode.trace.id,
+        picked_us=workspace.clock(),
+        probability=judge(signals),
+        span_id=None if step is None else step.id,
+        source=source,
+        authority=workspace.is_authority(source),
+    )
+
+
+def _source(episode: Episode, signals: Sequence[Signal]) -> str:
+    """The principal of the feedback that speaks loudest against the trace, else the user, else `unknown`."""
+    said = {feedback.id: feedback for feedback in episode.feedback}
+    loudest = sorted((signal for signal in signals if signal.weight > 0), key=lambda signal: -signal.weight)
+    for signal in loudest:
+        feedback = said.get(signal.feedback_id or "")
+        if feedback is not None and feedback.principal is not None:
+            return feedback.principal
+    return episode.trace.user or "unknown"

@@ -1,0 +1,231 @@
+"""Review: a person's verdict on a route. Approving applies at once unless a named check refuses."""
+
+from typing import Any
+
+from pydantic import JsonValue
+from sqlalchemy import Connection
+
+from flows.apply import apply_correction
+from flows.route import CASES, SATISFIED, propose
+from flows.targets import FLOWS
+from flows.workspace import Workspace
+from models.features.material import Material
+from store.corrections import OPEN, correction, put_correction, put_review, route_of, set_state, waiting
+from store.errors import NotAllowed, Refused
+from store.failures import cases_of, cluster
+from store.ledger import record_event
+from store.records import Change, Correction, Record, Review, Target, Verdict
+from store.releases import live_release
+from store.traces import episodes, satisfied_ids
+
+
+class Reviewed(Record):
+    """What a verdict did."""
+
+    correction: str
+    verdict: Verdict
+    state: str
+    change: str | None = None
+    version: str | None = None
+    """The target's version after the change; for memory its position."""
+    live: bool = False
+    """Whether the running program gets it now; training data waits for a retrain."""
+    undo: str | None = None
+    """The command that takes it back."""
+    next: str = ""
+    """What happens next."""
+
+
+class AutoReviewed(Record):
+    """What the review stage did without a person."""
+
+    approved: int = 0
+    waiting: int = 0
+    """Corrections that wait for a person."""
+    held: int = 0
+    """Beyond the queue's cap: kept, and not shown before there is room."""
+
+    def markdown(self) -> str:
+        return f"Approved without a person: **{self.approved}** · waiting: **{self.waiting}** · held over the cap: **{self.held}**"
+
+
+def approve(
+    workspace: Workspace, correction_id: str, *, answer: JsonValue = None, reason: str = "", to: Target | None = None
+) -> Reviewed:
+    """Accept the correction, where it is or in the target `to`, completed by `answer` where it needs one."""
+    with workspace.write() as connection:
+        return _approve(connection, workspace, correction_id, answer=answer, reason=reason, to=to)
+
+
+def reroute(
+    workspace: Workspace, correction_id: str, *, to: Target, answer: JsonValue = None, reason: str = ""
+) -> Reviewed:
+    """Send the correction to another target. With what that target needs it is applied at once, else it waits for the answer."""
+    with workspace.write() as connection:
+        found = _open(connection, workspace, correction_id)
+        moved = _moved(connection, workspace, found, to)
+        if moved.proposal is not None and (answer is not None or moved.proposal.needs_answer is None):
+            return _approve(connection, workspace, correction_id, answer=answer, reason=reason, to=to)
+        put_correction(connection, moved)
+        _say(connection, workspace, found, verdict="reroute", target=to, reason=reason)
+        needed = moved.proposal.needs_answer if moved.proposal else ""
+        return Reviewed(
+            correction=found.id,
+            verdict="reroute",
+            state="proposed",
+            next=f"it needs an answer: {needed}; then `filmroom review approve {found.id} --answer ...`",
+        )
+
+
+def reject(workspace: Workspace, correction_id: str, *, reason: str = "") -> Reviewed:
+    """Nothing is to be corrected here."""
+    return _close(workspace, correction_id, "reject", reason, "it comes back only if its cluster grows by half")
+
+
+def defer(workspace: Workspace, correction_id: str, *, reason: str = "") -> Reviewed:
+    """Not now: it stays in the queue, behind the others."""
+    return _close(workspace, correction_id, "defer", reason, "it waits at the end of the queue")
+
+
+def auto_review(workspace: Workspace) -> AutoReviewed:
+    """Approve what is certified, and what the named reviewer of profile `benchmark` accepts; count what waits for people.
+
+    That reviewer sees only the feedback: it accepts a label that the feedback states, for a model that answered another.
+    """
+    with workspace.store.read() as connection:
+        queue = waiting(connection, workspace.project)
+        routes = {found.id: route_of(connection, found.id) for found, _, _ in queue}
+    approved = 0
+    for found, _, _ in queue:
+        decided = routes[found.id]
+        if decided is None or found.proposal is None or found.proposal.needs_answer:
+            continue
+        named = workspace.policy.reviewer if found.proposal.target == "weights" else None
+        if not decided.certified and named is None:
+            continue
+        approve(
+            workspace.acting(actor=named or "router"), found.id, reason="certified" if decided.certified else "feedback"
+        )
+        approved += 1
+    left = len(queue) - approved
+    cap = workspace.policy.queue_cap
+    return AutoReviewed(approved=approved, waiting=min(left, cap), held=max(0, left - cap))
+
+
+def _approve(
+    connection: Connection,
+    workspace: Workspace,
+    correction_id: str,
+    *,
+    answer: JsonValue,
+    reason: str,
+    to: Target | None,
+) -> Reviewed:
+    found = _open(connection, workspace, correction_id)
+    verdict: Verdict = "approve" if to is None else "reroute"
+    if to is not None:
+        found = _moved(connection, workspace, found, to)
+    if found.proposal is None:
+        raise NotAllowed(f"{found.id} has no place yet: `filmroom review reroute {found.id} --to TARGET`, or reject it")
+    completed = FLOWS[found.proposal.target].answered(found.proposal, answer, reviewer=workspace.actor)
+    found = found.model_copy(update={"proposal": completed, "state": "approved"})
+    put_correction(connection, found)
+    review = _say(connection, workspace, found, verdict=verdict, target=completed.target, reason=reason, answer=answer)
+    try:
+        change = apply_correction(connection, workspace, found, reviewer=workspace.actor, cause=review.id)
+    except Refused as error:
+        raise Refused(f"{found.id} is not applied, the conflict check refuses: {error}") from error
+    return _applied(connection, workspace, found, verdict, change)
+
+
+def _applied(
+    connection: Connection, workspace: Workspace, found: Correction, verdict: Verdict, change: Change
+) -> Reviewed:
+    learns = change.target == "weights"
+    live = live_release(connection, workspace.project)
+    return Reviewed(
+        correction=found.id,
+        verdict=verdict,
+        state="approved" if learns else "applied",
+        change=change.id,
+        version=change.after,
+        live=not learns and live.id == change.release_id,
+        undo=f"filmroom undo {change.id}",
+        next="the next turn weighs whether to retrain"
+        if learns
+        else "on probation: the hold test watches whether it recurs",
+    )
+
+
+def _moved(connection: Connection, workspace: Workspace, found: Correction, to: Target) -> Correction:
+    """The correction with the proposal of another target."""
+    if found.proposal is not None and found.proposal.target == to:
+        return found
+    each = cluster(connection, found.cluster_id)
+    if each is None:
+        raise NotAllowed(f"the cluster of {found.id} is gone")
+    deployment = workspace.deployment(connection)
+    if to not in deployment.targets:
+        raise NotAllowed(f"this deployment has no {to}: it has {', '.join(deployment.targets)}")
+    if to == "weights" and each.fingerprint.component not in workspace.settings.weights:
+        models = ", ".join(workspace.settings.weights)
+        raise NotAllowed(
+            f"no model of the settings answered there (`{each.fingerprint.component}` did): models are {models}"
+        )
+    neighbours = episodes(connection, satisfied_ids(connection, workspace.project, limit=SATISFIED))
+    cases = tuple(cases_of(connection, each.id, CASES))
+    material = Material(cases=cases, satisfied=tuple(neighbours), deployment=deployment, policy=workspace.policy)
+    proposal = propose(each, material, to)
+    return found.model_copy(update={"proposal": proposal})
+
+
+def _open(connection: Connection, workspace: Workspace, correction_id: str) -> Correction:
+    found = correction(connection, workspace.project, correction_id)
+    if found.state not in OPEN:
+        raise NotAllowed(f"{found.id} is already {found.state}: `filmroom undo {found.id}` takes that back")
+    return found
+
+
+def _close(workspace: Workspace, correction_id: str, verdict: Verdict, reason: str, following: str) -> Reviewed:
+    with workspace.write() as connection:
+        found = _open(connection, workspace, correction_id)
+        state: Any = "rejected" if verdict == "reject" else "deferred"
+        set_state(connection, found.id, state)
+        _say(connection, workspace, found, verdict=verdict, reason=reason)
+    return Reviewed(correction=found.id, verdict=verdict, state=state, undo=f"filmroom undo {found.id}", next=following)
+
+
+def _say(
+    connection: Connection,
+    workspace: Workspace,
+    found: Correction,
+    *,
+    verdict: Verdict,
+    target: Target | None = None,
+    reason: str = "",
+    answer: JsonValue = None,
+) -> Review:
+    review = Review(
+        project=workspace.project,
+        correction_id=found.id,
+        verdict=verdict,
+        target=target,
+        reason=reason,
+        answer=answer,
+        reviewer=workspace.actor,
+        authority=True,
+        at_us=workspace.clock(),
+    )
+    put_review(connection, review)
+    record_event(
+        connection,
+        workspace.project,
+        at_us=review.at_us,
+        actor=workspace.actor,
+        event="reviewed",
+        subject=review.id,
+        reason=reason,
+        causes=[found.id],
+        detail={"verdict": verdict, "target": target},
+    )
+    return review

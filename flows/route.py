@@ -1,0 +1,204 @@
+"""Cluster and route: failures with the same fingerprint become one cluster, and each cluster gets a place, or a person."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from flows.targets import FLOWS
+from flows.workspace import Workspace
+from models.evidence import weigh
+from models.features.material import Material
+from models.fingerprint import cluster_name, fingerprint
+from models.router import Decision, decide
+from store.corrections import attempts, open_correction, put_correction, put_route, route_of
+from store.failures import cases_of, cluster_for, clusters_of, mark_changed, place, unclustered
+from store.ledger import record_event
+from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target
+from store.traces import episodes, satisfied_ids
+
+BATCH = 1000
+"""Failures a transaction."""
+CASES = 200
+"""Newest cases of a cluster that evidence is computed from."""
+SATISFIED = 300
+"""Newest satisfied traces that clusters are compared with."""
+GROWTH = 1.5
+"""A waiting correction is routed again when its cluster has grown by this factor."""
+
+
+class Clustered(Record):
+    """What clustering did."""
+
+    clusters: int = 0
+    """Clusters that got new failures."""
+
+    def markdown(self) -> str:
+        return f"**{self.clusters}** clusters got new failures."
+
+
+class Routed(Record):
+    """Where corrections were sent this turn."""
+
+    routes: dict[str, int]
+    """Corrections per most probable place: the four targets, `none`, and `review` for those that a person decides."""
+    lines: tuple[str, ...] = ()
+    """A sentence a correction, largest cluster first."""
+
+    def markdown(self) -> str:
+        counts = " · ".join(f"{name} {count}" for name, count in self.routes.items())
+        return "\n".join([f"Routes: {counts}", "", *(f"* {line}" for line in self.lines)])
+
+
+def cluster(workspace: Workspace) -> Clustered:
+    """Put every failure that has no cluster yet into the one with its fingerprint."""
+    changed: set[str] = set()
+    while True:
+        with workspace.write() as connection:
+            cases = unclustered(connection, workspace.project, BATCH)
+            if not cases:
+                return Clustered(clusters=len(changed))
+            changed.update(_place(connection, workspace, cases))
+
+
+def _place(connection: Connection, workspace: Workspace, cases: Sequence[Case]) -> set[str]:
+    now_us = workspace.clock()
+    touched: dict[str, list[str]] = {}
+    for case in cases:
+        print_ = fingerprint(case)
+        cluster_id = cluster_for(connection, workspace.project, print_, cluster_name(print_), now_us)
+        place(connection, case.failure.id, print_, cluster_id)
+        touched.setdefault(cluster_id, []).append(case.failure.id)
+    for cluster_id, failure_ids in touched.items():
+        mark_changed(connection, cluster_id, now_us)
+        record_event(
+            connection,
+            workspace.project,
+            at_us=now_us,
+            actor=workspace.actor,
+            event="clustered",
+            subject=cluster_id,
+            causes=failure_ids,
+            detail={"failures": len(failure_ids)},
+        )
+    return set(touched)
+
+
+def route(workspace: Workspace) -> Routed:
+    """Decide for each cluster that is new, has grown, or lost its correction; one transaction a cluster."""
+    counts = dict.fromkeys((*TARGETS, "none", "review"), 0)
+    lines: list[str] = []
+    with workspace.store.read() as connection:
+        pending = [each for each in clusters_of(connection, workspace.project) if _is_due(connection, workspace, each)]
+        neighbours = (
+            episodes(connection, satisfied_ids(connection, workspace.project, limit=SATISFIED)) if pending else []
+        )
+    for each in pending:
+        with workspace.write() as connection:
+            decided = _route(connection, workspace, each, neighbours)
+        counts[decided.target or "none"] += 1
+        counts["review"] += not decided.certified
+        lines.append(f"{each.name} ({each.failures}): {decided.target or 'no place'}; {decided.reason}")
+    return Routed(routes=counts, lines=tuple(lines))
+
+
+def _is_due(connection: Connection, workspace: Workspace, each: Cluster) -> bool:
+    if each.failures < workspace.policy.min_cluster:
+        return False
+    newest = open_correction(connection, each.id)
+    if newest is None or newest.state == "reverted":
+        return newest is None or not each.no_single_place
+    decided = route_of(connection, newest.id)
+    seen = 0 if decided is None else decided.failures
+    if newest.state in ("proposed", "deferred", "rejected"):
+        return each.failures >= max(seen + 1, seen * GROWTH)
+    learns = newest.proposal is not None and newest.proposal.target == "weights"
+    return learns and each.failures > seen
+
+
+def _route(connection: Connection, workspace: Workspace, each: Cluster, neighbours: Sequence[Episode]) -> Route:
+    cases = cases_of(connection, each.id, CASES)
+    history = attempts(connection, each.id)
+    deployment = workspace.deployment(connection, _failed_attempts(history))
+    evidence = weigh(cases, neighbours, deployment=deployment, policy=workspace.policy)
+    decision = decide(evidence, deployment=deployment, policy=workspace.policy, failures=each.failures)
+    correction = _correction(workspace, each, history)
+    fresh = _unlearnt(cases, history)
+    material = Material(cases=tuple(fresh), satisfied=tuple(neighbours), deployment=deployment, policy=workspace.policy)
+    proposal = propose(each, material, decision.target)
+    correction = correction.model_copy(update={"proposal": proposal, "state": "proposed"})
+    put_correction(connection, correction)
+    decided = _as_route(workspace, correction, decision, evidence, each)
+    put_route(connection, decided)
+    record_event(
+        connection,
+        workspace.project,
+        at_us=decided.decided_us,
+        actor=workspace.actor,
+        event="routed",
+        subject=correction.id,
+        reason=decided.reason,
+        causes=[each.id],
+        detail={"target": decided.target, "probabilities": decided.probabilities, "router": decided.router},
+    )
+    return decided
+
+
+def propose(cluster: Cluster, material: Material, target: Target | None) -> Proposal | None:
+    """The change that would correct the cluster in this target; None: no target, so nothing to change."""
+    return None if target is None else FLOWS[target].propose(cluster, material)
+
+
+def _correction(workspace: Workspace, each: Cluster, history: Sequence[Correction]) -> Correction:
+    """The one that waits, or a new attempt where the last was decided."""
+    if history and history[-1].state in ("proposed", "deferred", "rejected"):
+        return history[-1]
+    return Correction(
+        project=workspace.project, cluster_id=each.id, attempt=len(history) + 1, created_us=workspace.clock()
+    )
+
+
+def _unlearnt(cases: Sequence[Case], history: Sequence[Correction]) -> Sequence[Case]:
+    """The cases that no approved row of training data covers yet; all of them where nothing is learnt."""
+    learnt = {
+        operation.key
+        for correction in history
+        if correction.state in ("approved", "applied") and correction.proposal is not None
+        for operation in correction.proposal.operations
+        if operation.verb == "dataset_add"
+    }
+    return [case for case in cases if case.failure.trace_id not in learnt] or cases
+
+
+def _failed_attempts(history: Sequence[Correction]) -> dict[str, int]:
+    failed: dict[str, int] = {}
+    for correction in history:
+        if correction.state == "reverted" and correction.proposal is not None:
+            failed[correction.proposal.target] = failed.get(correction.proposal.target, 0) + 1
+    return failed
+
+
+def _as_route(
+    workspace: Workspace,
+    correction: Correction,
+    decision: Decision,
+    evidence: dict[str, float | None],
+    each: Cluster,
+) -> Route:
+    return Route(
+        project=workspace.project,
+        correction_id=correction.id,
+        cluster_id=each.id,
+        decided_us=workspace.clock(),
+        probabilities=decision.probabilities,
+        target=decision.target,
+        runner_up=decision.runner_up,
+        certified=decision.certified,
+        reason=decision.reason,
+        to_yes=decision.to_yes,
+        evidence=evidence,
+        failures=each.failures,
+        router=decision.router,
+        policy=workspace.policy.model_dump(mode="json"),
+        settings_digest=workspace.settings.digest,
+        seed=workspace.settings.seed,
+    )

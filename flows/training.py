@@ -1,0 +1,122 @@
+"""What a model can learn from: its base set, the corrections approved for it, and the answers people confirmed."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import JsonValue
+from sqlalchemy import Connection
+
+from flows.workspace import Workspace
+from models.steps import label_in
+from store.errors import MappingError, SettingsError
+from store.exposures import judged
+from store.records import DatasetRow, Record, Rejected, Span
+from store.retrains import dataset_of
+from store.settings import Settings, WeightsSection
+from store.sources.json_records import take_sample
+from store.sources.registry import recognise
+from store.sources.rows import read_rows
+from store.traces import episodes
+
+CONFIRMED = 20_000
+"""Newest judged traces that are searched for confirmed answers."""
+
+
+class Labelled(Record):
+    """One labelled input beside what was answered then."""
+
+    row: DatasetRow
+    served: str | None
+    """The logged answer; None: it was turned away as out of scope."""
+    failed: bool
+
+
+def training_rows(settings: Settings, name: str) -> tuple[DatasetRow, ...]:
+    """The base set of a model; empty without a training file. Raises SettingsError or MappingError, naming file and column."""
+    section = settings.weights[name]
+    if section.training is None:
+        return ()
+    path = settings.home / section.training
+    if not path.is_file():
+        raise SettingsError(f"[weights.{name}] training: {path}: no such file")
+    stamp = path.stat()
+    return _rows_of(path, stamp.st_mtime_ns, stamp.st_size, section.input, section.output)
+
+
+def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[Labelled, ...]:
+    """Corrections approved for the model and answers confirmed by feedback, oldest first."""
+    section = workspace.settings.weights[name]
+    corrected = {row["trace_id"]: row for row in dataset_of(connection, workspace.project, name)}
+    known = {episode.trace.id: episode for episode in episodes(connection, list(corrected))}
+    found = []
+    for trace_id, row in corrected.items():
+        step = (
+            next((span for span in known[trace_id].spans if span.id == row["span_id"]), None)
+            if trace_id in known
+            else None
+        )
+        if step is None:
+            continue
+        learnt = DatasetRow(
+            input=step.input,
+            label=row["label"],
+            source=row["source"],
+            authority=row["authority"],
+            trace_id=trace_id,
+            correction_id=row["correction_id"],
+            at_us=row["at_us"],
+            weight=row["weight"],
+        )
+        found.append(Labelled(row=learnt, served=_served(step, section), failed=True))
+    found += _confirmed(connection, workspace, name, section, skip=set(corrected))
+    return tuple(sorted(found, key=lambda each: (each.row.at_us or 0, each.row.trace_id or "")))
+
+
+def _confirmed(
+    connection: Connection, workspace: Workspace, name: str, section: WeightsSection, *, skip: set[str]
+) -> list[Labelled]:
+    """Answers of the model that feedback says were right: they are labels as well."""
+    found = []
+    for episode, failed_in in judged(connection, workspace.project, limit=CONFIRMED):
+        if episode.trace.id in skip or failed_in is not None:
+            continue
+        steps = [span for span in episode.spans if span.kind == "predict" and name in (span.name, span.model)]
+        said = [each for each in episode.feedback if each.corrected_output is not None or each.label is not None]
+        if not steps or not said:
+            continue
+        label = _served(steps[-1], section) or section.out_of_scope
+        principal = said[-1].principal or episode.trace.user or "unknown"
+        if label is None:
+            continue
+        row = DatasetRow(
+            input=steps[-1].input,
+            label=label,
+            source=principal,
+            authority=workspace.is_authority(principal),
+            trace_id=episode.trace.id,
+            at_us=episode.trace.started_us,
+        )
+        found.append(Labelled(row=row, served=_served(steps[-1], section), failed=False))
+    return found
+
+
+def _served(step: Span, section: WeightsSection) -> str | None:
+    label = label_in(step.output)
+    return None if not label or label == section.out_of_scope else label
+
+
+@lru_cache(maxsize=8)
+def _rows_of(path: Path, _modified_ns: int, _size: int, input_: str, output: str) -> tuple[DatasetRow, ...]:
+    sample = take_sample(path)
+    if not sample.head:
+        recognise(path)
+    rows: list[DatasetRow] = []
+    for row in read_rows(path, sample):
+        if isinstance(row, Rejected):
+            raise MappingError(f"{path}:{row.line}: {row.reason}")
+        missing = [column for column in (input_, output) if column not in row.cells]
+        if missing:
+            raise MappingError(f"{path}: no column {missing[0]!r}; it has {', '.join(map(repr, row.cells))}")
+        value: JsonValue = row.cells[input_]
+        rows.append(DatasetRow(input=value, label=str(row.cells[output]), source="base"))
+    return tuple(rows)

@@ -1,0 +1,158 @@
+"""Undo: one command for all four targets. Exactly the named change is taken back; what came after it stays."""
+
+from sqlalchemy import Connection
+
+from flows.apply import serve
+from flows.targets import FLOWS
+from flows.targets.contract import Served
+from flows.targets.documents import following
+from flows.workspace import Workspace
+from store.changes import change, changes_of, set_change_state
+from store.corrections import attempts, correction, set_state
+from store.errors import NotAllowed, NotFound
+from store.facts import append_fact, facts_at
+from store.failures import mark_no_single_place
+from store.ledger import causes_of, record_event
+from store.records import Change, Record, Release
+from store.releases import live_release, release
+
+MAX_ATTEMPTS = 3
+MAX_TARGETS = 2
+
+
+class Undone(Record):
+    """What an undo did."""
+
+    undone: tuple[str, ...]
+    """The changes that were taken back, or the correction that was opened again."""
+    release: str
+    """The release served now."""
+    next: str
+
+
+def undo(workspace: Workspace, any_id: str, *, reason: str = "") -> Undone:
+    """Take back the change, or the change that this correction, review, version or release made."""
+    with workspace.write() as connection:
+        found = _changes(connection, workspace, any_id)
+        if not found:
+            return _reopen(connection, workspace, any_id, reason)
+        for each in reversed(found):
+            revert_change(connection, workspace, each, reason=reason)
+        now = live_release(connection, workspace.project)
+    return Undone(
+        undone=tuple(each.id for each in found), release=now.id, next="its cluster is routed again in the next turn"
+    )
+
+
+def revert_change(connection: Connection, workspace: Workspace, found: Change, *, reason: str) -> Release:
+    """Take one live change back in the caller's transaction; its correction counts as an attempt that ended."""
+    if found.state == "reverted":
+        raise NotAllowed(f"{found.id} was taken back already")
+    now_us = workspace.clock()
+    current = live_release(connection, workspace.project)
+    served = FLOWS[found.target].revert(connection, current, found, now_us=now_us)
+    now = serve(connection, current, served, actor=workspace.actor, reason=reason or f"undo {found.id}")
+    set_change_state(connection, found.id, "reverted")
+    set_state(connection, found.correction_id, "reverted")
+    _give_up_if_exhausted(connection, workspace, found.correction_id)
+    record_event(
+        connection,
+        workspace.project,
+        at_us=now_us,
+        actor=workspace.actor,
+        event="reverted",
+        subject=found.id,
+        reason=reason,
+        detail={"release": now.id},
+    )
+    if now.id != current.id:
+        record_event(connection, workspace.project, at_us=now_us, actor=workspace.actor, event="made", subject=now.id,
+                     reason=reason, causes=[found.id])  # fmt: skip
+    return now
+
+
+def rollback(workspace: Workspace, release_id: str, *, reason: str) -> Undone:
+    """Serve the state of an earlier release again, as a new release; memory goes back by appending, never by cutting."""
+    with workspace.write() as connection:
+        now_us = workspace.clock()
+        wanted = release(connection, release_id)
+        current = live_release(connection, workspace.project)
+        if wanted.project != workspace.project:
+            raise NotFound(f"no release {release_id} in project {workspace.project}")
+        position = _restore_memory(connection, current, wanted, now_us)
+        new = following(
+            current, now_us, context=wanted.context, tooling=wanted.tooling, models=wanted.models, memory=position
+        )
+        served = Served(current.id, new.id, new)
+        now = serve(connection, current, served, actor=workspace.actor, reason=reason or f"rollback to {release_id}")
+        record_event(connection, workspace.project, at_us=now_us, actor=workspace.actor, event="rolled back",
+                     subject=now.id, reason=reason, causes=[wanted.id])  # fmt: skip
+    return Undone(undone=(current.id,), release=now.id, next=f"`filmroom rollback {current.id}` goes forward again")
+
+
+def _restore_memory(connection: Connection, current: Release, wanted: Release, now_us: int) -> int:
+    before = {fact.id: fact for fact in facts_at(connection, current.project, wanted.memory, now_us)}
+    now = {fact.id: fact for fact in facts_at(connection, current.project, current.memory, now_us)}
+    position = current.memory
+    for id_ in now.keys() - before.keys():
+        gone = now[id_].model_copy(update={"supersedes": None})
+        position = append_fact(connection, current.project, "forget", gone, now_us)
+    for id_ in before.keys() - now.keys():
+        back = before[id_].model_copy(update={"supersedes": None})
+        position = append_fact(connection, current.project, "add", back, now_us)
+    return position
+
+
+def _changes(connection: Connection, workspace: Workspace, any_id: str) -> list[Change]:
+    """The live changes an id stands for, oldest first."""
+    project = workspace.project
+    prefix = any_id.split("_", 1)[0]
+    if prefix == "chg":
+        return [change(connection, project, any_id)]
+    if prefix == "rev":
+        correction_id = _correction_of_review(connection, project, any_id)
+        return changes_of(connection, project, correction_id=correction_id, state="live")
+    if prefix == "cor":
+        correction(connection, project, any_id)
+        return changes_of(connection, project, correction_id=any_id, state="live")
+    if prefix == "ver":
+        found = changes_of(connection, project, after=any_id, state="live")
+    elif prefix == "rel":
+        found = changes_of(connection, project, release_id=any_id, state="live")
+    else:
+        raise NotFound(f"{any_id}: undo takes the id of a change, correction, review, version or release")
+    if not found:
+        raise NotFound(
+            f"{any_id} made no change that is live; `filmroom rollback RELEASE` goes back to a whole release"
+        )
+    return found
+
+
+def _correction_of_review(connection: Connection, project: str, review_id: str) -> str:
+    causes = [each for each in causes_of(connection, project, review_id) if each.startswith("cor_")]
+    if not causes:
+        raise NotFound(f"no review {review_id}")
+    return causes[0]
+
+
+def _reopen(connection: Connection, workspace: Workspace, correction_id: str, reason: str) -> Undone:
+    """A rejected or deferred correction goes back to the queue."""
+    found = correction(connection, workspace.project, correction_id)
+    if found.state not in ("rejected", "deferred"):
+        raise NotAllowed(f"{found.id} is {found.state}: there is nothing to undo")
+    set_state(connection, found.id, "proposed")
+    record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor, event="reopened",
+                 subject=found.id, reason=reason)  # fmt: skip
+    now = live_release(connection, workspace.project)
+    return Undone(undone=(found.id,), release=now.id, next="it waits for review again")
+
+
+def _give_up_if_exhausted(connection: Connection, workspace: Workspace, correction_id: str) -> None:
+    found = correction(connection, workspace.project, correction_id)
+    failed = [each for each in attempts(connection, found.cluster_id) if each.state == "reverted"]
+    targets = {each.proposal.target for each in failed if each.proposal is not None}
+    if len(failed) >= MAX_ATTEMPTS or len(targets) >= MAX_TARGETS:
+        mark_no_single_place(connection, found.cluster_id)
+        record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor,
+                     event="no single place", subject=found.cluster_id,
+                     reason=f"{len(failed)} attempts in {len(targets)} targets ended")  # fmt: skip

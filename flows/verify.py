@@ -1,0 +1,95 @@
+"""Verify: the watch on every change. What recurs is taken back, and the next place is tried."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from flows.undo import revert_change
+from flows.watch import outcomes, users_of
+from flows.workspace import Workspace
+from models.hold import judge_hold
+from store.changes import change, holds_of, put_hold
+from store.errors import Refused
+from store.exposures import judged
+from store.failures import cluster
+from store.ledger import record_event
+from store.records import Change, Episode, Hold, Record
+
+EXPOSURES = 5000
+"""Newest judged traces that holds are computed over."""
+
+
+class Verified(Record):
+    """The holds after this turn."""
+
+    holding: int = 0
+    held: int = 0
+    failed: int = 0
+    lines: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        counts = f"Holding **{self.holding}** · held **{self.held}** · failed **{self.failed}**"
+        return "\n".join([counts, "", *(f"* {line}" for line in self.lines)])
+
+
+def verify(workspace: Workspace) -> Verified:
+    """Count exposures and recurrences of every change on watch; held ones are done, failed ones are taken back."""
+    with workspace.store.read() as connection:
+        watched = holds_of(connection, workspace.project, "holding")
+        since_us = min((hold.since_us for hold in watched), default=None)
+        seen = [] if since_us is None else judged(connection, workspace.project, after_us=since_us, limit=EXPOSURES)
+    lines = []
+    for hold in watched:
+        with workspace.write() as connection:
+            lines += _verify(connection, workspace, hold, seen)
+    with workspace.store.read() as connection:
+        states = [hold.state for hold in holds_of(connection, workspace.project)]
+    return Verified(
+        holding=states.count("holding"), held=states.count("held"), failed=states.count("failed"), lines=tuple(lines)
+    )
+
+
+def _verify(
+    connection: Connection, workspace: Workspace, hold: Hold, seen: Sequence[tuple[Episode, str | None]]
+) -> list[str]:
+    watched = change(connection, workspace.project, hold.change_id)
+    each = cluster(connection, hold.cluster_id)
+    if watched.state == "reverted" or each is None:
+        return []
+    after = outcomes(each, seen, users=users_of(watched), since_us=hold.since_us)
+    verdict = judge_hold(after, baseline=hold.baseline)
+    updated = hold.model_copy(
+        update={
+            "state": verdict.state,
+            "exposures": verdict.exposures,
+            "recurrences": verdict.recurrences,
+            "needed": verdict.needed,
+            "updated_us": workspace.clock(),
+        }
+    )
+    put_hold(connection, updated)
+    if verdict.state == "holding":
+        return []
+    line = f"{each.name}: {watched.target} {verdict.state} ({verdict.recurrences} of {verdict.exposures} exposures recurred)"
+    record_event(
+        connection,
+        workspace.project,
+        at_us=updated.updated_us,
+        actor=workspace.actor,
+        event=verdict.state,
+        subject=hold.id,
+        reason=verdict.sentence,
+        causes=[watched.id],
+        detail={"exposures": verdict.exposures, "recurrences": verdict.recurrences, "baseline": hold.baseline},
+    )
+    if verdict.state == "failed" and watched.target != "weights":
+        line += _take_back(connection, workspace, watched, verdict.sentence)
+    return [line]
+
+
+def _take_back(connection: Connection, workspace: Workspace, watched: Change, reason: str) -> str:
+    try:
+        revert_change(connection, workspace, watched, reason=reason)
+    except Refused as error:
+        return f"; not taken back: {error}"
+    return "; taken back"

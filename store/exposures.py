@@ -1,0 +1,38 @@
+"""Traces that were judged by anyone: what rates are computed over. Silence is not satisfaction."""
+
+from sqlalchemy import Connection, exists, select
+
+from store.records import Episode
+from store.tables import failures, feedback, traces
+from store.traces import episodes
+
+
+def judged(
+    connection: Connection,
+    project: str,
+    *,
+    after_us: int | None = None,
+    before_us: int | None = None,
+    limit: int = 1000,
+) -> list[tuple[Episode, str | None]]:
+    """Traces with feedback in a span of time, each with the cluster it failed in (None: it did not fail), newest first.
+
+    Traces without a start time are left out: whether they came before or after cannot be known.
+    """
+    statement = (
+        select(traces.c.id, failures.c.cluster_id)
+        .outerjoin(failures, (failures.c.trace_id == traces.c.id) & failures.c.withdrawn.is_(False))
+        .where(
+            traces.c.project == project,
+            traces.c.started_us.is_not(None),
+            exists().where(feedback.c.trace_id == traces.c.id) | failures.c.id.is_not(None),
+        )
+        .order_by(traces.c.started_us.desc(), traces.c.id)
+        .limit(limit)
+    )
+    if after_us is not None:
+        statement = statement.where(traces.c.started_us > after_us)
+    if before_us is not None:
+        statement = statement.where(traces.c.started_us <= before_us)
+    found = {row.id: row.cluster_id for row in connection.execute(statement)}
+    return [(episode, found[episode.trace.id]) for episode in episodes(connection, list(found))]

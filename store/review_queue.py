@@ -1,0 +1,96 @@
+"""What a reviewer looks at: the queue, and one correction with its examples."""
+
+from typing import Any
+
+from store.corrections import correction, reviews_of, route_of, waiting
+from store.database import Store
+from store.failures import cases_of, cluster
+from store.records import Case, Correction, Route
+
+EXAMPLES = 3
+SHOWN = 200
+"""Characters of a text shown in a line."""
+
+
+def review_queue(store: Store) -> list[dict[str, Any]]:
+    """The corrections that wait, deferred ones last: `correction, cluster, name, failures, target, probability, runner_up,
+    certified, summary, needs_answer, state`."""
+    with store.read() as connection:
+        rows = [
+            _item(found, name, size, route_of(connection, found.id))
+            for found, name, size in waiting(connection, store.project)
+        ]
+    return sorted(rows, key=lambda row: row["state"] == "deferred")
+
+
+def review_item(store: Store, correction_id: str) -> dict[str, Any]:
+    """One correction with its route, evidence, reviews and example traces. Raises NotFound."""
+    with store.read() as connection:
+        found = correction(connection, store.project, correction_id)
+        each = cluster(connection, found.cluster_id)
+        decided = route_of(connection, found.id)
+        cases = cases_of(connection, found.cluster_id, EXAMPLES)
+        said = reviews_of(connection, found.id)
+    return {
+        **_item(found, each.name if each else "", each.failures if each else 0, decided),
+        "attempt": found.attempt,
+        "probabilities": decided.probabilities if decided else {},
+        "reason": decided.reason if decided else "",
+        "to_yes": decided.to_yes if decided else "",
+        "evidence": decided.evidence if decided else {},
+        "router": decided.router if decided else None,
+        "proposal": found.proposal.model_dump(mode="json") if found.proposal else None,
+        "reviews": [review.model_dump(mode="json") for review in said],
+        "examples": [_example(case) for case in cases],
+    }
+
+
+def _item(found: Correction, name: str, size: int, decided: Route | None) -> dict[str, Any]:
+    proposal = found.proposal
+    target = proposal.target if proposal else None
+    return {
+        "correction": found.id,
+        "cluster": found.cluster_id,
+        "name": name,
+        "failures": size,
+        "target": target,
+        "probability": decided.probabilities.get(target or "none", 0.0) if decided else 0.0,
+        "runner_up": decided.runner_up if decided else None,
+        "certified": decided.certified if decided else False,
+        "summary": proposal.summary if proposal else "no single place found",
+        "needs_answer": proposal.needs_answer if proposal else None,
+        "state": found.state,
+    }
+
+
+def _example(case: Case) -> dict[str, Any]:
+    trace = case.episode.trace
+    steps = [
+        f"{'>' if span.id == case.failure.span_id else ' '} {span.kind} {span.name or ''}: "
+        f"{_short(span.input)} -> {_short(span.error or span.output)}"
+        for span in case.episode.spans
+    ]
+    if not steps:
+        steps = [f"{_short(trace.input)} -> {_short(trace.error or trace.output)}"]
+    said = [
+        " ".join(
+            part
+            for part in (
+                f"{feedback.name}",
+                "" if feedback.score is None else f"{feedback.score:g}",
+                feedback.label or "",
+                _short(feedback.comment) if feedback.comment else "",
+                "" if feedback.corrected_output is None else f"should be {_short(feedback.corrected_output)}",
+                f"({feedback.principal or 'unknown'})",
+            )
+            if part
+        )
+        for feedback in case.episode.feedback
+    ]
+    return {"trace": trace.id, "failure": case.failure.id, "user": trace.user, "steps": steps, "feedback": said}
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value if value is not None else "-").split())
+    printable = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return printable if len(printable) <= SHOWN else printable[: SHOWN - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -1,0 +1,74 @@
+"""Why: from any id back to the traces and people that caused it, and forward to what it changed."""
+
+from typing import Any
+
+from sqlalchemy import Connection, or_, select
+
+from store.errors import NotFound
+from store.ledger import causes_of, effects_of, events_of
+from store.tables import ledger, links, traces
+
+KINDS = {
+    "trc": "trace",
+    "spn": "span",
+    "fbk": "feedback",
+    "fail": "failure",
+    "clu": "cluster",
+    "cor": "correction",
+    "rte": "route",
+    "rev": "review",
+    "chg": "change",
+    "ver": "version",
+    "rel": "release",
+    "ret": "retrain",
+    "hld": "hold",
+    "run": "run",
+}
+MAX_DEPTH = 12
+MAX_BREADTH = 50
+"""Ids shown a level; the rest is counted."""
+
+
+def why(connection: Connection, project: str, subject: str) -> dict[str, Any]:
+    """The chain of causes and of effects: `{"id", "kind", "events", "causes": [...], "effects": [...]}`, nested down to
+    trace ids. Raises NotFound for an id that history does not know."""
+    if not _known(connection, project, subject):
+        raise NotFound(
+            f"history knows no {subject}: `filmroom history`, `filmroom review list` and `filmroom release` show ids"
+        )
+    return {
+        **_node(subject),
+        "events": events_of(connection, project, subject),
+        "causes": _walk(connection, project, subject, causes_of, "causes", {subject}, MAX_DEPTH),
+        "effects": _walk(connection, project, subject, effects_of, "effects", {subject}, MAX_DEPTH),
+    }
+
+
+def _walk(
+    connection: Connection, project: str, subject: str, step: Any, name: str, seen: set[str], depth: int
+) -> list[dict[str, Any]]:
+    following = step(connection, project, subject)
+    if depth == 0 or not following:
+        return []
+    shown: list[dict[str, Any]] = []
+    for each in following[:MAX_BREADTH]:
+        again = each in seen
+        seen.add(each)
+        further = [] if again else _walk(connection, project, each, step, name, seen, depth - 1)
+        shown.append({**_node(each), name: further})
+    if len(following) > MAX_BREADTH:
+        shown.append({"id": "", "kind": f"and {len(following) - MAX_BREADTH} more", name: []})
+    return shown
+
+
+def _node(subject: str) -> dict[str, Any]:
+    return {"id": subject, "kind": KINDS.get(subject.split("_", 1)[0], "record")}
+
+
+def _known(connection: Connection, project: str, subject: str) -> bool:
+    linked = select(links.c.cause).where(
+        links.c.project == project, or_(links.c.cause == subject, links.c.effect == subject)
+    )
+    told = select(ledger.c.seq).where(ledger.c.project == project, ledger.c.subject == subject)
+    served = select(traces.c.id).where(traces.c.project == project, traces.c.id == subject)
+    return any(connection.execute(each.limit(1)).first() is not None for each in (linked, told, served))
