@@ -31,10 +31,10 @@ PRAISE = 0.5
 COMMENTED = 0.7
 """Share of the thumbs down with a word beside them."""
 
-PICKED = 0.5
+PICKED = 0.7
 """Share of the misunderstood users who pick what they wanted from the list of topics that the chat offers them."""
 
-AUDITED_FAILED, AUDITED_OK = 0.3, 0.05
+AUDITED_FAILED, AUDITED_OK = 0.4, 0.05
 """Share of the failed and of the right conversations that staff read."""
 
 POLICIES = {
