@@ -47,7 +47,7 @@ class SourceOptions(Record):
     """The system the traces are from, half of their identity; None: the format's name.
     A file with labels alone names the source whose traces it labels."""
     columns: dict[str, str] = Field(default_factory=dict)
-    """Tabular formats: our field to their column; None of a field: its column is guessed by its usual names."""
+    """Tabular formats: our field to their column; a field that is not here is guessed by its usual names."""
     model: str | None = None
     """Tabular formats: the model whose predictions these are."""
     timezone: str | None = None

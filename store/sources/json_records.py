@@ -101,7 +101,7 @@ def _is_lines(head: bytes) -> bool:
     lines = [line for line in head.split(b"\n")[:_SAMPLE_VALUES] if line.strip()]
     if not lines or lines[0].lstrip().startswith(b"["):
         return False
-    if len(lines) == 1:
+    if len(lines) == 1 or not lines[0].lstrip().startswith(b"{"):
         return True
     return any(line.startswith(b"{") and _is_object(line) for line in lines)
 

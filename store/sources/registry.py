@@ -50,7 +50,8 @@ def recognise(path: Path) -> Reader:
 def read(path: Path, *, format: str = "auto", options: SourceOptions | None = None) -> Iterator[Item]:
     """The records of a file, or of every file of a folder in name order; what cannot be read comes as `Rejected`.
 
-    Raises what `recognise` raises, and MappingError where the columns do not fit, at the first record.
+    Raises what `recognise` raises, and MappingError where the columns do not fit, at the first record; inside a folder
+    such a file is rejected as a whole and the others are read.
     """
     options = options or SourceOptions()
     named = None if format == "auto" else reader_named(format)
@@ -69,12 +70,11 @@ def _read_folder(folder: Path, named: Reader | None, options: SourceOptions) -> 
         try:
             _check_content(file)
             reader = named or _for_file(file, options)
+            yield from reader.read(file, options)
         except SourceEmpty:
             continue
-        except UnknownFormat as error:
+        except InputError as error:
             yield reject(file, None, str(error))
-            continue
-        yield from reader.read(file, options)
 
 
 def reader_named(format: str) -> Reader:

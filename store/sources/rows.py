@@ -41,8 +41,8 @@ def is_table(sample: Sample) -> bool:
 
 def header_of(sample: Sample) -> list[str]:
     """The columns of a CSV or TSV file; empty where it is neither."""
-    first = sample.head.lstrip()[:1]
-    if first in (b"{", b"[") or b"\0" in sample.head:
+    first = sample.head.lstrip().split(b"\n", 1)[0]
+    if first[:1] in (b"{", b"[") or b"\0" in first:
         return []
     lines = [_lenient(line) for line in sample.head.splitlines(keepends=True)[:_HEADER_LINES]]
     try:
