@@ -22,8 +22,8 @@ _SAMPLE_BYTES = 4 * 1024 * 1024
 
 _BETWEEN = b" \t\r\n,"
 
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]', re.DOTALL)
-"""A whole string, a bracket, or the quote of a string that does not end in what has been read."""
+_NEXT_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([\[\]{}])', re.DOTALL)
+"""Up to the next bracket outside a string; no match where a string does not end in what has been read."""
 
 
 class JsonRecord(NamedTuple):
@@ -154,15 +154,12 @@ class _Cutter:
         """The records that `chunk` completes, and whatever else stands between them."""
         self.rest += chunk
         cuts: list[tuple[int, int]] = []
-        for token in _TOKEN.finditer(self.rest, self._scanned):
-            text = token.group()
-            if text == b'"':
-                break
-            self._scanned = token.end()
-            if text in (b"[", b"{"):
-                cuts += self._opened(text, token.start())
-            elif text in (b"]", b"}"):
-                cuts += self._closed(token.start())
+        while found := _NEXT_BRACKET.match(self.rest, self._scanned):
+            self._scanned = found.end()
+            if found.group(1) in b"[{":
+                cuts += self._opened(found.group(1), found.end() - 1)
+            else:
+                cuts += self._closed(found.end() - 1)
         lines = [line for start, end in cuts if (line := self._piece(start, end)) is not None]
         self._drop()
         return lines

@@ -128,26 +128,23 @@ class _Lines:
         trace = self._make_trace(record.value)
         owner = {"source": trace.source, "trace_external_id": trace.external_id}
         items: list[Item] = [trace]
-        for position, value in enumerate(spans):
-            items.append(
-                self._or_rejected(record, "span", value, partial(self._make_span, given=owner, place=position))
-            )
+        for place, value in enumerate(spans):
+            try:
+                items.append(self._make_span(_as_object(value), owner, place))
+            except BadRecord as error:
+                items.append(self._reject_inline(record, "span", value, error))
         for value in feedback:
-            items.append(self._or_rejected(record, "feedback", value, partial(self._make_feedback, given=owner)))
+            try:
+                items.append(self._make_feedback(_as_object(value), owner))
+            except BadRecord as error:
+                items.append(self._reject_inline(record, "feedback", value, error))
         return items
 
-    def _or_rejected(
-        self, record: JsonRecord, kind: str, value: JsonValue, build: Callable[[dict[str, JsonValue]], Item]
-    ) -> Item | Rejected:
-        """The inline record, or its rejection as a line of its own that can be retried."""
-        try:
-            return build(_as_object(value))
-        except BadRecord as error:
-            trace = {"type": kind, "trace": record.value.get("id")}
-            raw = {**trace, **value} if isinstance(value, dict) else {**trace, kind: value}
-            return reject(
-                self._path, record.line, f"{kind} inside trace {short(trace['trace'])}: {error}", canonical_json(raw)
-            )
+    def _reject_inline(self, record: JsonRecord, kind: str, value: JsonValue, error: BadRecord) -> Rejected:
+        """The rejection of an inline record as a line of its own, which can be retried."""
+        trace = record.value.get("id")
+        raw = {"type": kind, "trace": trace, **(value if isinstance(value, dict) else {kind: value})}
+        return reject(self._path, record.line, f"{kind} inside trace {short(trace)}: {error}", canonical_json(raw))
 
     def _make_trace(self, line: dict[str, JsonValue]) -> Trace:
         values = self._values(line, self._trace, ("type", "spans", "feedback"))
