@@ -25,7 +25,9 @@ def apply_correction(
     proposal = _complete(correction)
     now_us = workspace.clock()
     current = live_release(connection, workspace.project)
-    served = FLOWS[proposal.target].apply(connection, current, proposal.operations, now_us=now_us)
+    served = FLOWS[proposal.target].apply(
+        connection, current, proposal.operations, correction_id=correction.id, now_us=now_us
+    )
     release = serve(connection, current, served, actor=reviewer, reason=proposal.summary)
     change = Change(
         project=workspace.project,

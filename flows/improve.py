@@ -80,6 +80,11 @@ def turn(workspace: Workspace, *, run_stage: Callable[[str, Stage, Workspace], A
     return summary
 
 
+def run_turn(workspace: Workspace) -> tuple[TurnSummary, str]:
+    """One turn in this process; and whether a Prefect server tracked it."""
+    return turn(workspace), "untracked: no Prefect server is running (`filmroom schedule start`)"
+
+
 def _summary(workspace: Workspace, run: str, results: dict[str, Any], seconds: float) -> TurnSummary:
     picked: PickedUp = results["pickup"]
     clustered: Clustered = results["cluster"]

@@ -9,7 +9,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from store.errors import FilmroomError
+from store.errors import FilmroomError, NotAllowed
 
 Json = dict[str, Any]
 
@@ -19,8 +19,12 @@ ENDED = ("COMPLETED", "FAILED", "CRASHED")
 _TIMEOUT_S = 20.0
 
 
+class CallRefused(NotAllowed):
+    """Prefect's server refuses what was asked of it."""
+
+
 class PrefectApi:
-    """The API of the server on a loopback port. Every method raises FilmroomError where it refuses or is away."""
+    """The server's API. Every method raises CallRefused where it refuses, FilmroomError where it is away."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -73,7 +77,7 @@ class PrefectApi:
         finally:
             connection.close()
         if response.status >= http.client.BAD_REQUEST:
-            raise FilmroomError(f"Prefect refuses {verb} {path}: {response.status} {text[:200]}")
+            raise CallRefused(f"Prefect refuses {verb} {path}: {response.status} {text[:200]}")
         return json.loads(text) if text else None
 
 

@@ -62,7 +62,7 @@ def _paced() -> dict[str, str]:
 
 
 def apply(home: Path, port: int) -> None:
-    """Set this process's environment for the embedded Prefect; every other `PREFECT_*` variable but logging's is dropped.
+    """Make the folder, and set this process's environment; every other `PREFECT_*` variable but logging's is dropped.
 
     A variable of another installation (a key, a profile, a database) must not reach ours.
     Raises RuntimeError when Prefect is imported already under other settings: they would be ignored in silence.
@@ -75,6 +75,7 @@ def apply(home: Path, port: int) -> None:
     for name in [name for name in os.environ if name.startswith("PREFECT_") and not name.startswith(_OURS_TO_LEAVE)]:
         del os.environ[name]
     os.environ.update(wanted)
+    prefect_home(home).mkdir(parents=True, exist_ok=True)
 
 
 def importable() -> dict[str, str]:

@@ -17,21 +17,31 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from flows.prefect_environment import importable
+from flows.prefect_environment import api_url, importable, prefect_home
+from flows.schedule_process import running_schedule
 from store.errors import FilmroomError, NotAllowed
 
 LOG_NAME = "server.log"
 _GRACE_S = 10.0
 
 
+def refuse_taken(port: int) -> None:
+    """Raises NotAllowed when something listens on the loopback port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise NotAllowed(f"port {port} is taken by another program: set another `[schedule] port`") from error
+
+
 @contextmanager
 def embedded_server(folder: Path, port: int, *, timeout_s: float = 120.0) -> Iterator["subprocess.Popen[bytes]"]:
     """A Prefect server that answers on `port`, with its database in `folder`, for the length of the block.
 
-    The environment must have been applied. It brings its database up to date by itself.
-    Raises NotAllowed when the port is taken, FilmroomError when it does not answer within `timeout_s`.
+    The environment must have been applied, and the port be free. The database is brought up to date by the server.
+    Raises FilmroomError when it ends, or gives no answer within `timeout_s`.
     """
-    _refuse_taken(port)
     server = _spawn(folder, port)
     try:
         _wait_until_healthy(server, port, folder / LOG_NAME, timeout_s)
@@ -57,6 +67,15 @@ def bound_to(server: "subprocess.Popen[bytes]") -> Iterator[None]:
         left.set()
 
 
+def tracking_url(home: Path) -> str | None:
+    """The Prefect API that should track a turn on this home, asked for within a second: the schedule's own where one
+    runs, else that of `PREFECT_API_URL`; None where neither answers, and the turn runs untracked.
+    """
+    running = running_schedule(prefect_home(home))
+    url = os.environ.get("PREFECT_API_URL") if running is None else api_url(running.port)
+    return url if url and answers(url) else None
+
+
 def answers(url: str, *, timeout_s: float = 1.0) -> bool:
     """Whether a Prefect API (`http://127.0.0.1:4210/api`) says within `timeout_s` that it is well."""
     parts = urlsplit(url)
@@ -70,15 +89,6 @@ def answers(url: str, *, timeout_s: float = 1.0) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _refuse_taken(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise NotAllowed(f"port {port} is taken by another program: set another `[schedule] port`") from error
 
 
 def _spawn(folder: Path, port: int) -> "subprocess.Popen[bytes]":

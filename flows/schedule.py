@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from flows.prefect_api import UNFINISHED, Json, PrefectApi, microseconds
+from flows.prefect_api import UNFINISHED, CallRefused, Json, PrefectApi, microseconds
 from flows.prefect_environment import api_url, apply, importable, prefect_home
-from flows.prefect_server import LOG_NAME, answers, bound_to, embedded_server
+from flows.prefect_server import LOG_NAME, answers, bound_to, embedded_server, refuse_taken
 from flows.schedule_process import ended_by_signals, only_schedule, running_schedule
 from flows.schedule_state import ScheduledRun, ScheduleState, as_run, observed, planned
 from store.errors import FilmroomError, NotAllowed, SettingsError
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 ENTRYPOINT = "flows.improve.improve"
 """With a colon before its last part, Prefect would copy the working folder and put it first on `sys.path`."""
 
-_SWEEP_EVERY_S = 15.0
+_SHORTEST_S = 10.0
+_SWEEP_EVERY_S = 5.0
 _PLAN_WITHIN_S = 10.0
 
 
@@ -47,6 +48,7 @@ def start(
     """
     folder, port, file = prefect_home(settings.home), settings.schedule.port, (settings.home / FILE_NAME).resolve()
     with only_schedule(folder, port), ended_by_signals():
+        refuse_taken(port)
         apply(settings.home, port)
         os.environ.update(importable())
         os.chdir(folder)
@@ -92,11 +94,16 @@ def run_now(settings: Settings) -> ScheduledRun:
 
 def set_cron(settings: Settings, cron: str, *, timezone: str = "UTC") -> ScheduleState:
     """Turn by a cron expression, until the next start takes `[schedule]` from the settings again."""
-    return _reschedule(settings, {"cron": cron, "timezone": timezone})
+    try:
+        return _reschedule(settings, {"cron": cron, "timezone": timezone})
+    except CallRefused as error:
+        raise _no_cron(cron) from error
 
 
 def set_interval(settings: Settings, interval_s: float) -> ScheduleState:
     """Turn every `interval_s` seconds, until the next start takes `[schedule]` from the settings again."""
+    if interval_s < _SHORTEST_S:
+        raise SettingsError(f"interval {interval_s:g} s: at least {_SHORTEST_S:g} s")
     zone = settings.schedule.timezone
     anchor = _anchor(zone).isoformat()
     return _reschedule(settings, {"interval": interval_s, "anchor_date": anchor, "timezone": zone})
@@ -129,7 +136,11 @@ def _checked(cron: str | None, interval_s: float, timezone: str) -> "CronSchedul
     try:
         return CronSchedule(cron=cron, timezone=timezone)
     except ValueError as error:
-        raise SettingsError(f"[schedule] cron: {cron!r} is not a cron expression; try '0 3 * * *'") from error
+        raise _no_cron(cron) from error
+
+
+def _no_cron(cron: str) -> SettingsError:
+    return SettingsError(f"[schedule] cron: {cron!r} is not a cron expression; try '0 3 * * *'")
 
 
 def _anchor(timezone: str) -> datetime:

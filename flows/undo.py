@@ -3,6 +3,7 @@
 from sqlalchemy import Connection
 
 from flows.apply import serve
+from flows.retrain import roll_back
 from flows.targets import FLOWS
 from flows.targets.contract import Served
 from flows.targets.documents import following
@@ -13,8 +14,9 @@ from store.errors import NotAllowed, NotFound
 from store.facts import append_fact, facts_at
 from store.failures import mark_no_single_place
 from store.ledger import causes_of, record_event
-from store.records import Change, Record, Release
+from store.records import Change, Record, Release, Retrain
 from store.releases import live_release, release
+from store.retrains import promotion
 
 MAX_ATTEMPTS = 3
 MAX_TARGETS = 2
@@ -33,6 +35,9 @@ class Undone(Record):
 def undo(workspace: Workspace, any_id: str, *, reason: str = "") -> Undone:
     """Take back the change, or the change that this correction, review, version or release made."""
     with workspace.write() as connection:
+        promoted = promotion(connection, workspace.project, any_id)
+        if promoted is not None:
+            return _demote(connection, workspace, promoted, reason)
         found = _changes(connection, workspace, any_id)
         if not found:
             return _reopen(connection, workspace, any_id, reason)
@@ -42,6 +47,17 @@ def undo(workspace: Workspace, any_id: str, *, reason: str = "") -> Undone:
     return Undone(
         undone=tuple(each.id for each in found), release=now.id, next="its cluster is routed again in the next turn"
     )
+
+
+def _demote(connection: Connection, workspace: Workspace, promoted: Retrain, reason: str) -> Undone:
+    live = live_release(connection, workspace.project).models.get(promoted.model)
+    if live != promoted.version:
+        raise NotAllowed(
+            f"{promoted.version} is not the live version of {promoted.model} ({live} is): undo that one first"
+        )
+    row = roll_back(connection, workspace, promoted, reason=reason)
+    now = live_release(connection, workspace.project)
+    return Undone(undone=(promoted.id,), release=now.id, next=f"`filmroom history` shows it as {row.id}")
 
 
 def revert_change(connection: Connection, workspace: Workspace, found: Change, *, reason: str) -> Release:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, or_, select
 
 from store.database import insert_or_ignore, upsert
 from store.records import Retrain
@@ -36,6 +36,17 @@ def retrains_of(
 
 def retrain(connection: Connection, retrain_id: str) -> Retrain | None:
     record = connection.execute(select(retrains.c.record).where(retrains.c.id == retrain_id)).scalar_one_or_none()
+    return None if record is None else Retrain(**record)
+
+
+def promotion(connection: Connection, project: str, any_id: str) -> Retrain | None:
+    """The promotion with this id, or the one that made this version; None: it is neither."""
+    statement = select(retrains.c.record).where(
+        retrains.c.project == project,
+        retrains.c.decision == "promoted",
+        or_(retrains.c.id == any_id, retrains.c.version == any_id),
+    )
+    record = connection.execute(statement).scalar_one_or_none()
     return None if record is None else Retrain(**record)
 
 

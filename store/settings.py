@@ -76,6 +76,8 @@ class WeightsSection(Section):
     """Column of the training file with the label."""
     out_of_scope: str | None = None
     """Label that means: none of the classes. It trains the reject model only."""
+    champion: Literal["ours", "logged"] = "logged"
+    """`logged`: another service predicts, and its logged answers stand for it; `ours`: filmroom founds and serves it."""
     in_scope_rejection: float = Field(default=0.1, ge=0, lt=1)
     """Share of in-scope inputs the reject threshold may turn away."""
 

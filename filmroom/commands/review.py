@@ -1,12 +1,12 @@
 """`review` and `undo`: a person's verdict on a routed correction, and the way back."""
 
 import json
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from filmroom.session import Json, Session, say, say_json, table
-from store.records import TARGETS, Target
+from store.records import TARGETS
 
 group = typer.Typer(
     no_args_is_help=True, help="Review routed corrections: list, show, approve, reroute, reject, defer."
@@ -117,7 +117,7 @@ def reroute(
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")
     session: Session = context.obj
     with session.workspace() as workspace:
-        done = review.reroute(workspace, correction, to=cast(Target, to), answer=read_answer(answer), reason=reason)
+        done = review.reroute(workspace, correction, to=to, answer=read_answer(answer), reason=reason)
     _say_verdict(done.model_dump(mode="json"), as_json)
 
 

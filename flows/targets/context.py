@@ -66,7 +66,9 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
     return proposal.model_copy(update={"operations": (filled,), "needs_answer": None, "summary": summary})
 
 
-def apply(connection: Connection, current: Release, operations: Sequence[Operation], *, now_us: int) -> Served:
+def apply(
+    connection: Connection, current: Release, operations: Sequence[Operation], *, correction_id: str, now_us: int
+) -> Served:
     """Add, edit or retire rules. Raises Refused where a rule of the same scope says the opposite."""
     document = content(connection, current.context)
     for operation in operations:

@@ -32,7 +32,13 @@ class TargetFlow(Protocol):
         """The proposal completed by what the reviewer wrote. Raises NotAllowed, saying what is needed."""
 
     def apply(
-        self, connection: Connection, current: Release, operations: Sequence[Operation], *, now_us: int
+        self,
+        connection: Connection,
+        current: Release,
+        operations: Sequence[Operation],
+        *,
+        correction_id: str,
+        now_us: int,
     ) -> Served:
         """Apply the deltas to the live state. Raises Refused where one conflicts with what is there."""
 

@@ -66,7 +66,9 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
     return proposal.model_copy(update={"operations": tuple(filled), "needs_answer": None})
 
 
-def apply(connection: Connection, current: Release, operations: Sequence[Operation], *, now_us: int) -> Served:
+def apply(
+    connection: Connection, current: Release, operations: Sequence[Operation], *, correction_id: str, now_us: int
+) -> Served:
     """Append the facts. A newer fact of the same user and predicate supersedes the older by name;
     Raises Refused where an end user's word would supersede an authority's."""
     position = current.memory

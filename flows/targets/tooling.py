@@ -65,7 +65,9 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
     return proposal.model_copy(update={"operations": (filled,), "summary": f"Policy for `{policy.tool}` by {reviewer}"})
 
 
-def apply(connection: Connection, current: Release, operations: Sequence[Operation], *, now_us: int) -> Served:
+def apply(
+    connection: Connection, current: Release, operations: Sequence[Operation], *, correction_id: str, now_us: int
+) -> Served:
     """Lay policies over those that are there; open, resolve or reopen tickets."""
     document = content(connection, current.tooling)
     settled = [_onto(document, operation) for operation in operations]

@@ -55,19 +55,21 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
         raise NotAllowed(f"the answer must be {NEEDED}")
     label = answer.strip()
     filled = [
-        each.model_copy(update={"value": {**each.value, "label": label, "source": reviewer}})
+        each.model_copy(update={"value": {**each.value, "label": label, "source": reviewer, "authority": True}})
         for each in proposal.operations
     ]
     return proposal.model_copy(update={"operations": tuple(filled), "needs_answer": None})
 
 
-def apply(connection: Connection, current: Release, operations: Sequence[Operation], *, now_us: int) -> Served:
+def apply(
+    connection: Connection, current: Release, operations: Sequence[Operation], *, correction_id: str, now_us: int
+) -> Served:
     """Add the rows to the model's training data. What is served does not change before a retrain passes its gate."""
     model = str(operations[0].value["model"])
     before = _dataset_version(connection, current, model, now_us)
     for operation in operations:
         value: dict[str, Any] = dict(operation.value)
-        row = {**value, "project": current.project, "id": operation.key, "weight": 1.0}
+        row = {**value, "project": current.project, "id": operation.key, "correction_id": correction_id, "weight": 1.0}
         put_dataset_row(connection, row)
     return Served(before, _dataset_version(connection, current, model, now_us), current)
 

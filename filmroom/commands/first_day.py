@@ -1,0 +1,129 @@
+"""`init`, `scan` and `demo`: the first day."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from filmroom.session import Json, Session, note, progress, say, say_json, table
+
+if TYPE_CHECKING:
+    from store.sources.findings import Findings
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(init)
+    app.command()(scan)
+    app.command()(demo)
+
+
+def init(
+    context: typer.Context,
+    from_: Annotated[Path | None, typer.Option("--from", help="A log to learn the settings from.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write the settings anew where there are some.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write filmroom.toml and make (or migrate) the store. What is there stays."""
+    from filmroom.settings_file import settings_text
+    from store.settings import FILE_NAME
+
+    session: Session = context.obj
+    file = session.settings_file or Path(FILE_NAME)
+    found = None
+    if from_ is not None:
+        from store.sources.sniff import sniff
+
+        found = sniff(from_)
+    written = force or not file.exists()
+    if written:
+        file.write_text(settings_text(found), encoding="utf-8")
+    session.settings_file = file
+    with session.workspace(create=True) as workspace:
+        store = workspace.store.engine.url.render_as_string(hide_password=True)
+    if as_json:
+        unknowns = [] if found is None else [each.model_dump() for each in found.unknowns]
+        say_json({"settings": str(file), "written": written, "store": store, "unknowns": unknowns,
+                  "found": None if found is None else found.model_dump(mode="json")})  # fmt: skip
+        return
+    say(f"{'wrote' if written else 'kept'} {file}; store: {store}")
+    if found is not None:
+        _say_findings(found)
+    if found is not None and not written:
+        note(f"{file} was there already: `filmroom init --from {from_} --force` writes it anew")
+    say(f"next: filmroom ingest {from_}" if from_ else "next: filmroom ingest LOG")
+
+
+def _say_findings(found: "Findings") -> None:
+    sample = "the whole log" if found.complete else "its beginning"
+    say(f"found in {found.path} ({found.format}, {sample}): {found.traces} traces, {found.spans} spans, "
+        f"{found.feedback} feedback, {found.users} users")  # fmt: skip
+    for unknown in found.unknowns:
+        say(f"  unknown: {unknown.what}")
+        say(f"    switches off: {unknown.switches_off}")
+        say(f"    to do: {unknown.to_do}")
+
+
+def scan(
+    context: typer.Context,
+    log: Annotated[Path, typer.Argument(help="A log file or folder.")],
+    as_json: Json = False,
+) -> None:
+    """What a log holds: the largest clusters of failures, what they cost, the likely place, one next step. Changes nothing."""
+    from flows.scan import scan as look
+    from store.sources.contract import SourceOptions
+    from store.sources.sniff import sniff
+
+    session: Session = context.obj
+    settings = session.settings()
+    found = sniff(log)
+    if not settings.feedback and not settings.sources:
+        settings = _guessed(found, settings)
+    options = SourceOptions(
+        project=settings.project, columns=found.columns, timezone="UTC" if found.without_offset else None
+    )
+    with progress(f"reading {log.name}", None) as advance:
+        result = look(log, settings, options, format=found.format, stored=lambda tally: advance(tally.read))
+    if as_json:
+        say_json(result)
+        return
+    read = result["log"]
+    say(f"{read['traces']} traces, {read['feedback']} feedback, {read['quarantined']} unreadable ({found.format}); "
+        f"{result['failures']} failures, {result['cost_usd']:.0f} USD at {settings.prices.failure_usd:g} USD each")  # fmt: skip
+    table(
+        ["failures", "USD", "cluster", "likely place", "next step"],
+        [
+            [
+                str(each["failures"]),
+                f"{each['cost_usd']:.0f}",
+                each["name"],
+                f"{each['target'] or 'no single place'} {each['probability']:.2f}",
+                each["next"],
+            ]
+            for each in result["clusters"]
+        ],
+    )
+    say(f"next: filmroom init --from {log}")
+
+
+def _guessed(found: "Findings", settings: Any) -> Any:
+    """The settings that `init --from` would write, for a look at a log without any."""
+    import tomllib
+
+    from filmroom.settings_file import settings_text
+
+    return type(settings)(**tomllib.loads(settings_text(found)), home=settings.home)
+
+
+def demo(
+    context: typer.Context,
+    folder: Annotated[Path | None, typer.Option(help="Where to keep its store; default: filmroom-demo here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Play a season of a small support agent: what failed, where each correction went, and what it changed."""
+    from filmroom.demo.play import page, play_season
+
+    result = play_season(folder or Path("filmroom-demo"), progress=progress)
+    if as_json:
+        say_json(result)
+        return
+    say(page(result))
