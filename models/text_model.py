@@ -1,0 +1,229 @@
+"""The lightweight text classifier: TF-IDF, a linear learner, temperature-scaled confidence and a reject model.
+
+Which representation and learner to try stands in `models.arms`, where it is stored in `models.artifacts`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import ComplementNB
+from sklearn.pipeline import FeatureUnion
+from sklearn.svm import LinearSVC
+
+from models.reject import Bools, Floats, Folds, RejectModel, margins
+from store.records.production import Record
+
+Labels = npt.NDArray[np.str_]
+
+FOLDS = 5
+MANY_ROWS = 5_000
+"""From here on one fold in five is predicted out of fold, not all five: one extra fit instead of five."""
+_WORDS = r"(?u)\b\w+\b"
+_LOWEST = -1e9
+
+
+def _words() -> TfidfVectorizer:
+    return TfidfVectorizer(ngram_range=(1, 2), token_pattern=_WORDS, sublinear_tf=True, dtype=np.float32)
+
+
+def _characters() -> TfidfVectorizer:
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, dtype=np.float32)
+
+
+REPRESENTATIONS: dict[str, Callable[[], Any]] = {
+    "word": _words,
+    "char": _characters,
+    "word_char": lambda: FeatureUnion(
+        [("word", _words()), ("char", _characters())], transformer_weights={"word": 0.5**0.5, "char": 0.5**0.5}
+    ),
+}
+LEARNERS: dict[str, Callable[[int], Any]] = {
+    "linear_svc": lambda seed: LinearSVC(C=1.0, random_state=seed),
+    "logistic": lambda seed: LogisticRegression(C=10.0, tol=1e-3, max_iter=1000, random_state=seed),
+    "complement_nb": lambda seed: ComplementNB(),
+}
+
+
+class Prediction(Record):
+    """One answer of the model."""
+
+    label: str
+    """The most probable class, also where it is rejected."""
+    confidence: float
+    """Its probability, temperature-scaled out of fold; in [0, 1]."""
+    rejected: bool
+    """Whether the input is held to belong to none of the classes."""
+
+    @property
+    def answer(self) -> str | None:
+        """The label served; None: rejected."""
+        return None if self.rejected else self.label
+
+
+class TextModel:
+    """Label, confidence and rejection for texts; rows labelled `out_of_scope` train the reject model only.
+
+    >>> texts = ["where is my order", "track my order", "order status", "i want a refund", "refund please", "money back"]
+    >>> model = TextModel().fit(texts, ["status"] * 3 + ["refund"] * 3)
+    >>> model.predict(["refund my order, money back please"])[0].label
+    'refund'
+    """
+
+    def __init__(
+        self,
+        *,
+        representation: str = "word_char",
+        learner: str = "linear_svc",
+        out_of_scope: str | None = None,
+        in_scope_rejection: float = 0.1,
+        seed: int = 0,
+    ) -> None:
+        self.representation = representation
+        self.learner = learner
+        self.out_of_scope = out_of_scope
+        self.in_scope_rejection = in_scope_rejection
+        self.seed = seed
+        self.estimator_fits = 0
+        self.temperature = 1.0
+        self.classes: Labels = np.array([], dtype=np.str_)
+        self._vectoriser: Any = None
+        self._classifier: Any = None
+        self._reject = RejectModel(in_scope_rejection=in_scope_rejection, seed=seed)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
+        names = ("representation", "learner", "out_of_scope", "in_scope_rejection", "seed")
+        return {name: getattr(self, name) for name in names}
+
+    def fit(self, texts: Sequence[str], labels: Sequence[str], weights: Sequence[float] | None = None) -> Self:
+        """Learns from one label a text; raises ValueError for fewer than two classes or scores that are not finite."""
+        y = np.asarray(labels, dtype=np.str_)
+        in_scope: Bools = np.asarray(y != self.out_of_scope) if self.out_of_scope is not None else np.ones(len(y), bool)
+        self.classes = np.unique(y[in_scope])
+        if len(self.classes) < 2:
+            raise ValueError(f"{len(self.classes)} class in {len(y)} rows: a classifier needs two")
+        w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+        self._vectoriser = REPRESENTATIONS[self.representation]()
+        self.estimator_fits += 1
+        X = self._vectoriser.fit_transform(texts)
+        folds = self._folds(len(y))
+        self._calibrate(X, y, w, in_scope, folds)
+        self._classifier = self._fitted(X[in_scope], y[in_scope], w[in_scope])
+        return self
+
+    def predict(self, texts: Sequence[str]) -> tuple[Prediction, ...]:
+        """One prediction a text, in order; raises ValueError when scores are not finite."""
+        if not texts:
+            return ()
+        X = self._vectoriser.transform(texts)
+        decisions = self._decisions(self._classifier, X)
+        best = decisions.argmax(axis=1)
+        confidence = softmax(decisions * self.temperature, axis=1)[np.arange(len(best)), best]
+        rejected = self._reject.rejects(X, margins(decisions))
+        return tuple(
+            Prediction(label=str(self.classes[i]), confidence=float(p), rejected=bool(r))
+            for i, p, r in zip(best, confidence, rejected, strict=True)
+        )
+
+    def probabilities(self, texts: Sequence[str]) -> Floats:
+        """Probabilities over `classes`, shape (n, classes), the reject model left out."""
+        decisions = self._decisions(self._classifier, self._vectoriser.transform(texts))
+        return np.asarray(softmax(decisions * self.temperature, axis=1))
+
+    def features(self, texts: Sequence[str]) -> Any:
+        """The sparse features of `texts`, shape (n, d), each representation of length 1."""
+        return sp.csr_matrix(self._vectoriser.transform(texts))
+
+    def parts(self) -> dict[str, Any]:
+        """Everything needed to rebuild it: plain values, arrays and scikit-learn estimators."""
+        return {
+            "params": self.params,
+            "temperature": self.temperature,
+            "classes": self.classes,
+            "vectoriser": self._vectoriser,
+            "classifier": self._classifier,
+            "reject": self._reject.parts(),
+        }
+
+    @classmethod
+    def from_parts(cls, parts: dict[str, Any]) -> Self:
+        """The model that gave `parts`."""
+        model = cls(**parts["params"])
+        model.temperature = float(parts["temperature"])
+        model.classes = parts["classes"]
+        model._vectoriser, model._classifier = parts["vectoriser"], parts["classifier"]
+        model._reject = RejectModel.from_parts(parts["reject"])
+        return model
+
+    def _folds(self, n: int) -> Folds:
+        folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=self.seed).split(np.zeros(n)))
+        return folds[:1] if n >= MANY_ROWS else folds
+
+    def _calibrate(self, X: Any, y: Labels, w: Floats, in_scope: Bools, folds: Folds) -> None:
+        """Temperature, reject model and threshold, from decisions on rows that were not trained on."""
+        decisions = np.full((len(y), len(self.classes)), np.nan)
+        for train, test in folds:
+            known = train[in_scope[train]]
+            if len(np.unique(y[known])) > 1:
+                decisions[test] = self._decisions(self._fitted(X[known], y[known], w[known]), X[test])
+        judged: Bools = np.isfinite(decisions).all(axis=1)
+        if not (judged & in_scope).any():
+            raise ValueError(f"{len(y)} rows: too few to predict any of them out of fold")
+        self.temperature = _temperature(
+            decisions[judged & in_scope], np.searchsorted(self.classes, y[judged & in_scope])
+        )
+        positions = np.full(len(y), -1)
+        positions[judged] = np.arange(judged.sum())
+        inner = self._folds(int(judged.sum())) if len(folds) == 1 else [_within(fold, positions) for fold in folds]
+        self._reject.fit(X[judged], margins(decisions[judged]), in_scope[judged], inner)
+        self.estimator_fits += self._reject.estimator_fits
+
+    def _fitted(self, X: Any, y: Labels, w: Floats) -> Any:
+        classifier = LEARNERS[self.learner](self.seed)
+        self.estimator_fits += 1
+        classifier.fit(X, y, sample_weight=w)
+        if hasattr(classifier, "coef_"):
+            # sparse @ a C-ordered coef_.T copies all of it at each call (scikit-learn issue 6186)
+            classifier.coef_ = np.asfortranarray(classifier.coef_)
+        return classifier
+
+    def _decisions(self, classifier: Any, X: Any) -> Floats:
+        """Scores over `classes`, shape (n, classes); a class the classifier never saw scores lowest."""
+        raw = classifier.predict_log_proba(X) if self.learner == "complement_nb" else classifier.decision_function(X)
+        if raw.ndim == 1:
+            raw = np.column_stack([-raw, raw])
+        if not np.isfinite(raw).all():
+            raise ValueError("the learner's scores are not finite")
+        scores = np.full((raw.shape[0], len(self.classes)), _LOWEST)
+        scores[:, np.searchsorted(self.classes, classifier.classes_)] = raw
+        return scores
+
+
+def _within(fold: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], positions: npt.NDArray[np.int64]) -> Any:
+    return tuple(kept[kept >= 0] for kept in (positions[fold[0]], positions[fold[1]]))
+
+
+def _temperature(decisions: Floats, truth: npt.NDArray[np.int64]) -> float:
+    """The factor on the scores with the least log-loss, in [exp(-3), exp(4)]; one row of unknown label is mixed in.
+
+    Guo et al., On Calibration of Modern Neural Networks (ICML 2017), section 4.
+    """
+    seen = decisions[np.arange(len(truth)), truth] > _LOWEST
+    scores, rows = decisions[seen], np.arange(int(seen.sum()))
+    if not len(rows):
+        return 1.0
+
+    def loss(log_factor: float) -> float:
+        logs = log_softmax(scores * np.exp(log_factor), axis=1)
+        return float(-logs[rows, truth[seen]].sum() - logs.mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-3, 4), method="bounded").x))
