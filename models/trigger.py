@@ -1,0 +1,173 @@
+"""When a retrain is worth it: the ski-rental rule, with two vetoes.
+
+The loss that a retrain would have avoided accumulates; training starts when it reaches the whole cost of one. Whoever
+trains then pays at most about twice what hindsight would have paid (Karlin et al., Algorithmica 11, 1994).
+"""
+
+import math
+from collections.abc import Sequence
+
+from scipy import stats
+
+from models.sequential import clopper_pearson_lower, spent_alpha, wins_needed
+from store.records.policy import Policy, Prices
+from store.records.production import Record
+
+REPAIR_CONFIDENCE = 0.80
+REVIEW_MINUTES = 10.0
+"""A training asks a person for the gate's verdict, the labels held back and ten labels drawn at random."""
+PRIOR_CANDIDATES = 2.0
+"""The predicted power counts as much as so many earlier candidates."""
+
+
+class TriggerInputs(Record):
+    """What is known when the trigger is evaluated."""
+
+    exposures: int
+    """Matured exposures in scope since the last training, whether it was promoted or refused."""
+    windows: int
+    """Windows (nights) since then; at least 1."""
+    judged: int
+    """Labelled exposures that the probe answered out of fold, since the last promotion."""
+    repaired: int
+    """Of them, wrong as served and right by the probe."""
+    broken: int
+    slices: tuple[tuple[int, int], ...] = ()
+    """(repaired, broken) of each slice the gate will look at."""
+    judging_share: float = 1.0
+    """Share of the labelled exposures that will judge the candidate."""
+    passes: int = 0
+    """Candidates that passed the gate before."""
+    refusals: int = 0
+    look: int = 1
+    """How many candidates these rows will have judged, this one included."""
+    arms: int
+    fit_s: float
+    """Seconds of one arm's fit."""
+    gate_s: float
+    review_minutes: float = REVIEW_MINUTES
+    """A person's minutes per training: reading the verdict and the labels that were held."""
+    data_digest: str
+    arms_left: Sequence[str] = ()
+    """Arms not yet refused on this very data and not barred."""
+    rejected_digests: tuple[str, ...] = ()
+    """Data digests of refused candidates."""
+
+
+class TriggerVerdict(Record):
+    """One evaluation of the trigger."""
+
+    train: bool
+    reason: str
+    to_yes: str
+    """The shortest way to a training; empty where it trains."""
+    numbers: dict[str, float | None]
+
+
+def evaluate(inputs: TriggerInputs, *, policy: Policy, prices: Prices) -> TriggerVerdict:
+    """Whether to train now, with every number that decided it, in USD, exposures and probabilities.
+
+    `avoidable = exposures * L * P(pass) * price of a failure`, with L the lower 80 % Clopper-Pearson bound of the
+    repair rate per exposure; `cost = machine + review + P(pass) * harm`, where the harm is what one window of exposures
+    suffers from answers newly wrong, `exposures / windows * break rate * kappa * price of a failure`: after one window
+    the shadow champion and the next turn see it, and it can be undone.
+    """
+    numbers = _numbers(inputs, policy, prices)
+    if inputs.data_digest in inputs.rejected_digests and not inputs.arms_left:
+        return _wait("these very rows were refused with every arm", "label new rows", numbers)
+    if not inputs.judged or not inputs.repaired:
+        return _wait("the probe repairs nothing", "label failures that the model can learn from its inputs", numbers)
+    avoidable, cost = numbers["avoidable_usd"] or 0.0, numbers["cost_usd"] or 0.0
+    if avoidable < cost:
+        reason = f"avoidable loss {avoidable:.2f} USD is below the cost of a retrain, {cost:.2f} USD"
+        return _wait(reason, _exposures_missing(inputs, avoidable, cost, numbers["p_pass_next"] or 0.0), numbers)
+    if numbers["waiting_gain_usd"] is not None and numbers["waiting_gain_usd"] > (numbers["waiting_cost_usd"] or 0.0):
+        p_now, p_next = numbers["p_pass"] or 0.0, numbers["p_pass_next"] or 0.0
+        reason = f"one more window raises the chance to pass the gate from {p_now:.0%} to {p_next:.0%}, worth its cost"
+        return _wait(reason, "wait one more window", numbers)
+    return TriggerVerdict(
+        train=True,
+        reason=f"avoidable loss {avoidable:.2f} USD has reached the cost of a retrain, {cost:.2f} USD",
+        to_yes="",
+        numbers=numbers,
+    )
+
+
+def power(repaired: int, broken: int, *, share: float, alpha: float) -> float:
+    """Chance that the gate's target stage passes when `share` of the rows judge, as the probe's counts predict.
+
+    The discordant judging rows are `share` of the probe's; that each is newly right has a Beta(repaired + 1,
+    broken + 1) posterior, so their number is beta-binomial.
+
+    >>> power(9, 0, share=1.0, alpha=0.05) > power(9, 6, share=1.0, alpha=0.05)
+    True
+    """
+    discordant = round((repaired + broken) * share)
+    right = stats.betabinom(discordant, repaired + 1, broken + 1)
+    passing = (c for c in range(discordant + 1) if c >= wins_needed(discordant - c, alpha))
+    return float(sum(right.pmf(c) for c in passing))
+
+
+def chance_of_no_loss(repaired: int, broken: int, *, share: float) -> float:
+    """Chance that a slice wins at least as many judging rows as it loses, predicted as in `power`.
+
+    >>> chance_of_no_loss(6, 0, share=1.0) > 0.9 > chance_of_no_loss(2, 3, share=1.0)
+    True
+    """
+    discordant = round((repaired + broken) * share)
+    fewest = (discordant + 1) // 2
+    return float(stats.betabinom(discordant, repaired + 1, broken + 1).sf(fewest - 1))
+
+
+def _numbers(inputs: TriggerInputs, policy: Policy, prices: Prices) -> dict[str, float | None]:
+    lower = clopper_pearson_lower(inputs.repaired, inputs.judged, REPAIR_CONFIDENCE)
+    breaking = (inputs.broken + 1) / (inputs.judged + 2)
+    p_now, p_next = (_p_pass(inputs, policy, factor) for factor in (1.0, 1.0 + 1.0 / max(1, inputs.windows)))
+    averted = inputs.exposures * lower * prices.failure_usd
+    windows = max(1, inputs.windows)
+    harm = inputs.exposures / windows * breaking * prices.regression_factor * prices.failure_usd
+    machine = (inputs.fit_s * inputs.arms + inputs.gate_s) / 3600 * prices.cpu_usd_per_hour
+    review = inputs.review_minutes / 60 * prices.review_usd_per_hour
+    gain = max(0.0, averted / windows - harm)
+    return {
+        "exposures": float(inputs.exposures),
+        "windows": float(inputs.windows),
+        "judged": float(inputs.judged),
+        "repaired": float(inputs.repaired),
+        "broken": float(inputs.broken),
+        "repair_rate_lower": lower,
+        "break_rate": breaking,
+        "p_pass": p_now,
+        "p_pass_next": p_next,
+        "avoidable_usd": averted * p_now,
+        "machine_usd": machine,
+        "review_usd": review,
+        "harm_usd": harm * p_now,
+        "cost_usd": machine + review + harm * p_now,
+        "waiting_gain_usd": (p_next - p_now) * gain * windows,
+        "waiting_cost_usd": p_now * gain,
+    }
+
+
+def _p_pass(inputs: TriggerInputs, policy: Policy, factor: float) -> float:
+    """Posterior mean of passing: a Beta prior at the predicted power, updated by the earlier candidates."""
+    alpha = spent_alpha(policy.min_gain, inputs.look)
+    share = inputs.judging_share * factor
+    predicted = power(inputs.repaired, inputs.broken, share=share, alpha=alpha)
+    for repaired, broken in inputs.slices:
+        predicted *= chance_of_no_loss(repaired, broken, share=share)
+    tried = inputs.passes + inputs.refusals
+    return (PRIOR_CANDIDATES * predicted + inputs.passes) / (PRIOR_CANDIDATES + tried)
+
+
+def _exposures_missing(inputs: TriggerInputs, avoidable: float, cost: float, p_next: float) -> str:
+    """Avoidable loss grows with the exposures, the cost of a retrain does not."""
+    if not avoidable and p_next:
+        return "wait one more window: too few rows could judge a candidate yet"
+    if not avoidable:
+        return "labels of a kind that a refit repairs without breaking others"
+    return f"about {math.ceil(inputs.exposures * (cost / avoidable - 1))} more exposures at the present rates"
+
+
+def _wait(reason: str, to_yes: str, numbers: dict[str, float | None]) -> TriggerVerdict:
+    return TriggerVerdict(train=False, reason=reason, to_yes=to_yes, numbers=numbers)
