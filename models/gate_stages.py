@@ -1,0 +1,227 @@
+"""The gate's stages, one function each: what is compared, and the number that decides.
+
+Each takes paired rows and gives a verdict with its numbers and a sentence; "not measured" refuses like "failed".
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from models.sequential import (
+    clopper_pearson_upper,
+    e_value,
+    exact_loss_bound,
+    mcnemar_one_sided,
+    noninferiority_bound,
+    spent_alpha,
+)
+from store.records.policy import Policy
+from store.records.production import Record
+from store.records.weights import GateStage
+
+StageName = Literal["integrity", "target", "global", "slices", "flips"]
+Outcome = Literal["passed", "failed", "not measured"]
+STRICT_FLIP_ROWS = 299
+"""The fewest formerly right rows at which no newly wrong one bounds the flip rate by 1 %."""
+FEWEST_SERVED = 30
+"""From here on flips are counted over answers that were served, and the base rows are left out of it."""
+FEW_DISCORDANT = 10
+"""Below it the normal approximation gives way to exact bounds."""
+SLICE_MARGINS = ((800, 0.02), (125, 0.05))
+"""Fewest rows of a slice to the share of them it may lose."""
+
+
+class JudgedRow(Record):
+    """One row answered by champion and challenger, neither of which was trained on it."""
+
+    row: str
+    """Digest of the input."""
+    truth: str | None
+    """The right label; None: out of scope, a rejection is right."""
+    champion: str | None
+    """The champion's answer with its reject threshold in force; None: rejected."""
+    challenger: str | None
+    in_cluster: bool
+    """Whether it matches the input-side scope of what is corrected; False: a row of the base set."""
+    source: str
+    golden: bool = False
+    """Frozen: once right, it may never be lost."""
+
+    @property
+    def was_right(self) -> bool:
+        return self.champion == self.truth
+
+    @property
+    def is_right(self) -> bool:
+        return self.challenger == self.truth
+
+
+class Pairs(Record):
+    """Counts over paired rows."""
+
+    n: int
+    newly_right: int
+    newly_wrong: int
+    formerly_right: int
+
+    @property
+    def loss_bound(self) -> float:
+        """Upper 95 % bound of the accuracy lost, share of rows; infinite without rows."""
+        if self.newly_right + self.newly_wrong < FEW_DISCORDANT:
+            return exact_loss_bound(self.newly_wrong, self.newly_right, self.n)
+        return noninferiority_bound(self.newly_wrong, self.newly_right, self.n)
+
+    @property
+    def flip_bound(self) -> float:
+        """Upper 95 % bound of newly wrong among formerly right; 1 without rows."""
+        return clopper_pearson_upper(self.newly_wrong, self.formerly_right, 0.95)
+
+
+def pairs_of(rows: Sequence[JudgedRow]) -> Pairs:
+    """The counts over `rows`."""
+    return Pairs(
+        n=len(rows),
+        newly_right=sum(row.is_right and not row.was_right for row in rows),
+        newly_wrong=sum(row.was_right and not row.is_right for row in rows),
+        formerly_right=sum(row.was_right for row in rows),
+    )
+
+
+def flip_rows(rows: Sequence[JudgedRow]) -> Sequence[JudgedRow]:
+    """The rows over which flips are counted: answers that were served, or all rows where fewer than 30 of them are right.
+
+    The base rows were never served: two refits that disagree on one of them take nothing from a user.
+    """
+    served = [row for row in rows if row.in_cluster]
+    return served if pairs_of(served).formerly_right >= FEWEST_SERVED else rows
+
+
+def is_wide(rows: Sequence[JudgedRow], policy: Policy) -> bool:
+    """Whether the wider margins of profiles `small` and `benchmark` apply: too few formerly right rows to bound 1 %."""
+    few = pairs_of(flip_rows(rows)).formerly_right < STRICT_FLIP_ROWS
+    return policy.profile in ("small", "benchmark") and few
+
+
+def integrity(checks: Mapping[str, bool | None]) -> GateStage:
+    """Every named check must hold; one that was not made (None), or none at all, is not measured."""
+    numbers = {name: None if ok is None else float(ok) for name, ok in checks.items()}
+    failed = [name for name, ok in checks.items() if ok is False]
+    missing = [name for name, ok in checks.items() if ok is None]
+    if failed:
+        return _stage("integrity", "failed", numbers, f"failed: {', '.join(failed)}")
+    if missing or not checks:
+        return _stage("integrity", "not measured", numbers, f"not checked: {', '.join(missing) or 'the model file'}")
+    return _stage("integrity", "passed", numbers, f"{len(checks)} checks hold: {', '.join(checks)}")
+
+
+def target(rows: Sequence[JudgedRow], policy: Policy, look: int) -> GateStage:
+    """Exact one-sided McNemar over the rows in scope, at alpha .05 on fresh rows, spent from the second look on."""
+    pairs = pairs_of([row for row in rows if row.in_cluster])
+    alpha = spent_alpha(policy.min_gain, look)
+    p = mcnemar_one_sided(pairs.newly_right, pairs.newly_wrong)
+    numbers = {
+        **_counts(pairs),
+        "p": p,
+        "alpha": alpha,
+        "look": float(look),
+        "e_value": e_value(pairs.newly_right, pairs.newly_wrong),
+    }
+    if not pairs.n:
+        return _stage("target", "not measured", numbers, "no labelled row in scope was set aside to judge with")
+    sentence = (
+        f"{pairs.newly_right} newly right, {pairs.newly_wrong} newly wrong of {pairs.n} rows in scope "
+        f"(p = {p:.3f}, at most {alpha:.3f} at look {look})"
+    )
+    return _stage("target", "passed" if p <= alpha else "failed", numbers, sentence)
+
+
+def global_(rows: Sequence[JudgedRow], policy: Policy) -> GateStage:
+    """Paired non-inferiority over all rows; the margin is 1 point, 3 points where the wider rule applies."""
+    pairs = pairs_of(rows)
+    delta = policy.delta_small if is_wide(rows, policy) else policy.delta_global
+    numbers = {**_counts(pairs), "loss_bound": pairs.loss_bound if pairs.n else None, "delta": delta}
+    if not pairs.n:
+        return _stage("global", "not measured", numbers, "no row was judged")
+    sentence = (
+        f"{pairs.newly_right} newly right, {pairs.newly_wrong} newly wrong of {pairs.n} rows: at 95 % confidence at most "
+        f"{max(0.0, pairs.loss_bound):.1%} of answers lost, {delta:.0%} allowed"
+    )
+    return _stage("global", "passed" if pairs.loss_bound <= delta else "failed", numbers, sentence)
+
+
+def slices(rows: Sequence[JudgedRow]) -> GateStage | None:
+    """In scope and out of scope apart, among the rows served: neither may pay for the other; None: no row out of scope.
+
+    A slice of 125 rows may lose 5 points, of 800 rows 2 points, at 95 % confidence; a smaller one may not lose more rows
+    than it wins.
+    """
+    served = [row for row in rows if row.in_cluster]
+    parts = {
+        "in_scope": pairs_of([row for row in served if row.truth is not None]),
+        "out_of_scope": pairs_of([row for row in served if row.truth is None]),
+    }
+    if not parts["out_of_scope"].n:
+        return None
+    numbers: dict[str, float | None] = {}
+    losing = []
+    for name, pairs in parts.items():
+        margin = next((margin for fewest, margin in SLICE_MARGINS if pairs.n >= fewest), None)
+        numbers |= {f"{name}_{key}": value for key, value in _counts(pairs).items()}
+        numbers[f"{name}_loss_bound"] = pairs.loss_bound if pairs.n else None
+        lost = pairs.newly_wrong > pairs.newly_right if margin is None else pairs.loss_bound > margin
+        losing += [name.replace("_", " ")] * lost
+    told = ", ".join(
+        f"{name.replace('_', ' ')} +{p.newly_right} -{p.newly_wrong} of {p.n}" for name, p in parts.items()
+    )
+    if not parts["in_scope"].n:
+        return _stage("slices", "not measured", numbers, f"{told}: no row in scope was judged")
+    if losing:
+        return _stage("slices", "failed", numbers, f"{told}: {' and '.join(losing)} may lose too much")
+    return _stage("slices", "passed", numbers, f"{told}: neither pays for the other")
+
+
+def flips(rows: Sequence[JudgedRow], policy: Policy) -> GateStage:
+    """Newly wrong among formerly right: bounded by 1 %, or by the wider rule, which prints the bound it reached."""
+    pairs = pairs_of(flip_rows(rows))
+    lost = sum(row.golden and row.was_right and not row.is_right for row in rows)
+    numbers = {
+        **_counts(pairs),
+        "formerly_right": float(pairs.formerly_right),
+        "flip_bound": pairs.flip_bound if pairs.formerly_right else None,
+        "loss_bound": pairs.loss_bound if pairs.n else None,
+        "golden_lost": float(lost),
+    }
+    if not pairs.formerly_right:
+        return _stage("flips", "not measured", numbers, "no formerly right row was judged")
+    counted = (
+        f"{pairs.newly_wrong} newly wrong of {pairs.formerly_right} formerly right: at most {pairs.flip_bound:.1%}"
+    )
+    if lost:
+        return _stage("flips", "failed", numbers, f"{lost} golden cases lost; {counted}")
+    if not is_wide(rows, policy):
+        passed = pairs.flip_bound <= policy.max_flip_rate
+        sentence = f"{counted} at 95 % confidence, {policy.max_flip_rate:.0%} allowed"
+        return _stage("flips", "passed" if passed else "failed", numbers, sentence)
+    passed = pairs.loss_bound <= policy.delta_small and pairs.newly_right > pairs.newly_wrong
+    sentence = (
+        f"{counted} at 95 % confidence (1 % cannot be shown with fewer than {STRICT_FLIP_ROWS}); profile {policy.profile}: "
+        f"net gain {pairs.newly_right - pairs.newly_wrong}, no golden case lost, at most "
+        f"{max(0.0, pairs.loss_bound):.1%} lost, {policy.delta_small:.0%} allowed"
+    )
+    return _stage("flips", "passed" if passed else "failed", numbers, sentence)
+
+
+def _counts(pairs: Pairs) -> dict[str, float | None]:
+    return {
+        "rows": float(pairs.n),
+        "newly_right": float(pairs.newly_right),
+        "newly_wrong": float(pairs.newly_wrong),
+    }
+
+
+def _stage(
+    name: StageName,
+    verdict: Outcome,
+    numbers: Mapping[str, float | None],
+    sentence: str,
+) -> GateStage:
+    return GateStage(stage=name, verdict=verdict, numbers=dict(numbers), sentence=sentence)

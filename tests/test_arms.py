@@ -1,0 +1,124 @@
+from typing import Any
+
+import pytest
+
+from models import text_model
+from models.arms import ARMS, ArmTrial, Task, _clearly_better, candidates, fit_arm, probe, try_arms
+from models.judging import judge_rows
+from models.splits import is_judging
+from store.records import DatasetRow
+
+VERBS = {"order": ("track", "find", "locate"), "refund": ("return", "repay", "reimburse")}
+BASE = [
+    DatasetRow(input=f"{verb} my {thing}", label=label, source="base")
+    for label, verbs in VERBS.items()
+    for verb in verbs
+    for thing in ("book", "shoe", "lamp", "desk")
+]
+NEW = [
+    DatasetRow(input=f"{verb} a plan {n}", label="subscribe", authority=True, source="staff")
+    for verb in ("begin", "start", "renew")
+    for n in range(20)
+]
+SERVED: list[str | None] = ["order"] * len(NEW)
+TASK = Task()
+
+
+def test_the_arms_differ_from_the_incumbent_in_learner_and_in_representation() -> None:
+    own, *others = candidates("word_char_svc")
+    differing = [arm for arm in others if arm.learner != own.learner and arm.representation != own.representation]
+    assert (own.name, len(differing) >= 2) == ("word_char_svc", True)
+
+
+def test_a_barred_arm_is_left_out() -> None:
+    assert "char_svc" not in [arm.name for arm in candidates("word_char_svc", ["char_svc"])]
+
+
+@pytest.mark.parametrize("name", sorted(set(ARMS) - {"exceptions"}))
+def test_every_plain_arm_learns_the_corrections(name: str) -> None:
+    model = fit_arm(ARMS[name], BASE, NEW, task=TASK)
+    assert [p.label for p in model.predict(["start a plan 3", "track my shoe"])] == ["subscribe", "order"]
+
+
+def test_an_arm_that_raises_is_recorded_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(seed: int) -> Any:
+        raise RuntimeError("no such learner")
+
+    monkeypatch.setitem(text_model.LEARNERS, "logistic", broken)
+    trials = {trial.arm: trial for trial in try_arms(BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK)}
+    assert (trials["word_logistic"].error, trials["word_logistic"].score) == ("RuntimeError: no such learner", None)
+    assert [trials[name].error for name in ("word_char_svc", "char_svc", "word_complement_nb")] == [None] * 3
+
+
+def test_one_class_fails_every_arm_and_raises_nothing() -> None:
+    rows = [DatasetRow(input=f"start {n}", label="one") for n in range(30)]
+    trials = try_arms([], rows, [None] * 30, incumbent="word_char_svc", task=TASK)
+    assert {trial.score for trial in trials} == {None}
+
+
+def test_the_incumbent_and_two_more_are_tried_without_any_budget() -> None:
+    trials = try_arms(BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK, budget_s=-1.0)
+    assert sum(trial.error is None for trial in trials) == 3
+
+
+@pytest.mark.parametrize(("wins", "clear"), [(3, False), (4, False), (5, True)])
+def test_another_arm_needs_an_exact_win_over_the_incumbent(wins: int, clear: bool) -> None:
+    def trial(scores: tuple[int, ...]) -> ArmTrial:
+        return ArmTrial(
+            arm="x",
+            score=0.0,
+            accuracy=0.0,
+            repaired=0,
+            broken=0,
+            rows=50,
+            seconds=0,
+            estimator_fits=0,
+            row_scores=scores,
+        )
+
+    assert _clearly_better(trial((1,) * wins + (0,) * (50 - wins)), trial((0,) * 50)) is clear
+
+
+def test_judging_rows_never_choose() -> None:
+    chosen = {trial.rows for trial in try_arms(BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK) if trial.rows}
+    rows, _ = judge_rows(ARMS["word_char_svc"], BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK)
+    judging = sum(is_judging(row, TASK.seed) for row in NEW)
+    assert (chosen, sum(row.in_cluster for row in rows)) == ({len(NEW) - judging}, judging)
+
+
+def test_a_source_is_never_on_both_sides() -> None:
+    rows = [DatasetRow(input=f"text {n}", label="a", source="ann") for n in range(50)]
+    assert len({is_judging(row, 0) for row in rows}) == 1
+
+
+def test_a_row_is_judged_by_a_model_that_did_not_train_on_it() -> None:
+    lone = DatasetRow(input="zyx wvu", label="refund", source="staff", authority=True)
+    lone = next(
+        row for n in range(99) if is_judging(row := lone.model_copy(update={"input": f"zyx{n} wvu{n} qqq{n}"}), 0)
+    )
+    taught = lone.model_copy(update={"label": "unheard"})
+    rows, _ = judge_rows(
+        ARMS["word_char_svc"], BASE, [*NEW, taught], [*SERVED, None], incumbent="word_char_svc", task=TASK
+    )
+    assert [row.challenger == "unheard" for row in rows if row.truth == "unheard"] == [False]
+
+
+def test_the_champion_of_a_correction_row_is_what_was_served() -> None:
+    rows, _ = judge_rows(ARMS["word_char_svc"], BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK)
+    assert {row.champion for row in rows if row.in_cluster} == {"order"}
+
+
+def test_every_call_of_fit_is_counted() -> None:
+    model = fit_arm(ARMS["word_char_svc"], BASE, NEW, task=TASK)
+    assert model.estimator_fits == 1 + text_model.FOLDS + 1
+
+
+def test_the_probe_counts_repairs_and_breaks_on_held_out_rows() -> None:
+    found = probe(BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK)
+    assert (found.rows, found.failures, found.repaired > 40, found.broken) == (60, 60, True, 0)
+
+
+def test_the_exceptions_arm_changes_what_it_can_see() -> None:
+    rows = [DatasetRow(input=f"track my {thing}", label="refund") for thing in ("book", "shoe", "lamp", "desk")]
+    model = fit_arm(ARMS["exceptions"], BASE, rows, task=TASK)
+    assert [p.label for p in model.predict(["track my lamp", "locate my desk"])] == ["refund", "order"]

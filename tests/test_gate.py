@@ -1,0 +1,134 @@
+from typing import Literal
+
+import pytest
+
+from models.gate import judge, passed, to_yes
+from models.gate_stages import JudgedRow
+from store.records import GateStage, Policy, policy_for
+
+CHECKS = {"digest": True, "canaries": True}
+
+
+def _rows(
+    n: int,
+    change: Literal["gained", "lost", "kept"],
+    *,
+    in_cluster: bool = True,
+    truth: str | None = "a",
+    golden: bool = False,
+) -> list[JudgedRow]:
+    before, after = change != "gained", change != "lost"
+    wrong = "b"
+    return [
+        JudgedRow(
+            row=f"{change} {truth} {i}",
+            truth=truth,
+            champion=truth if before else wrong,
+            challenger=truth if after else wrong,
+            in_cluster=in_cluster,
+            source="unknown",
+            golden=golden,
+        )
+        for i in range(n)
+    ]
+
+
+def _judge(rows: list[JudgedRow], policy: Policy | None = None, look: int = 1) -> dict[str, GateStage]:
+    stages = judge(rows, policy=policy or policy_for("small"), checks=CHECKS, look=look)
+    return {stage.stage: stage for stage in stages}
+
+
+def test_a_clear_repair_that_breaks_nothing_passes_every_stage() -> None:
+    stages = judge(_rows(20, "gained") + _rows(200, "kept"), policy=policy_for("small"), checks=CHECKS)
+    assert ([stage.verdict for stage in stages], passed(stages), to_yes(stages)) == (["passed"] * 4, True, "")
+
+
+def test_gate_refuses_a_candidate_that_was_not_measured() -> None:
+    stages = judge([], policy=policy_for("small"), checks={})
+    assert ([stage.verdict for stage in stages], passed(stages)) == (["not measured"] * 4, False)
+
+
+def test_no_stages_are_no_pass() -> None:
+    assert passed(()) is False
+
+
+@pytest.mark.parametrize(("check", "verdict"), [(False, "failed"), (None, "not measured")])
+def test_an_integrity_check_that_does_not_hold_refuses(check: bool | None, verdict: str) -> None:
+    rows = _rows(20, "gained") + _rows(200, "kept")
+    stages = judge(rows, policy=policy_for("small"), checks={"digest": True, "canaries": check})
+    assert (stages[0].verdict, passed(stages), to_yes(stages)) == (verdict, False, "train it again: canaries")
+
+
+@pytest.mark.parametrize(
+    ("c", "b", "verdict"), [(5, 0, "passed"), (4, 0, "failed"), (7, 1, "passed"), (6, 1, "failed")]
+)
+def test_target_demands_the_documented_counts(c: int, b: int, verdict: str) -> None:
+    rows = _rows(c, "gained") + _rows(b, "lost") + _rows(50, "kept")
+    assert _judge(rows)["target"].verdict == verdict
+
+
+def test_a_second_look_at_the_same_rows_demands_more() -> None:
+    rows = _rows(6, "gained") + _rows(200, "kept")
+    assert [_judge(rows, look=look)["target"].verdict for look in (1, 2)] == ["passed", "failed"]
+
+
+def test_target_counts_only_rows_in_scope() -> None:
+    rows = _rows(20, "gained", in_cluster=False) + _rows(9, "kept")
+    assert _judge(rows)["target"].numbers["newly_right"] == 0.0
+
+
+def test_a_rejection_is_right_for_what_is_out_of_scope() -> None:
+    row = JudgedRow(row="r", truth=None, champion="a", challenger=None, in_cluster=True, source="unknown")
+    assert (row.was_right, row.is_right) == (False, True)
+
+
+def test_neither_slice_pays_for_the_other() -> None:
+    rows = _rows(40, "gained", truth=None) + _rows(3, "lost") + _rows(60, "kept")
+    stages = _judge(rows)
+    assert (stages["target"].verdict, stages["slices"].verdict) == ("passed", "failed")
+    assert "in scope may lose too much" in stages["slices"].sentence
+
+
+def test_slices_are_not_listed_without_out_of_scope_rows() -> None:
+    assert list(_judge(_rows(20, "gained"))) == ["integrity", "target", "global", "flips"]
+
+
+def test_the_standard_allows_no_flip_in_299_and_one_in_473() -> None:
+    gain, policy = _rows(30, "gained"), policy_for("standard")
+    counts = [(299, 0), (298, 0), (472, 1), (471, 1)]
+    found = [_judge(gain + _rows(n, "kept") + _rows(k, "lost"), policy)["flips"].verdict for n, k in counts]
+    assert found == ["passed", "failed", "passed", "failed"]
+
+
+def test_a_small_profile_prints_the_bound_it_reached() -> None:
+    stage = _judge(_rows(20, "gained") + _rows(2, "lost") + _rows(98, "kept"))["flips"]
+    assert (stage.verdict, "at most 6.2% at 95 % confidence" in stage.sentence) == ("passed", True)
+
+
+def test_a_small_profile_is_strict_again_from_299_rows_on() -> None:
+    rows = _rows(60, "gained") + _rows(5, "lost") + _rows(300, "kept")
+    assert _judge(rows)["flips"].verdict == "failed"
+
+
+def test_a_lost_golden_case_refuses_whatever_is_gained() -> None:
+    rows = _rows(60, "gained") + _rows(100, "kept") + _rows(1, "lost", golden=True)
+    assert (_judge(rows)["flips"].verdict, _judge(rows)["flips"].numbers["golden_lost"]) == ("failed", 1.0)
+
+
+def test_flips_are_counted_over_served_answers_where_there_are_enough() -> None:
+    served = _rows(20, "gained") + _rows(40, "kept")
+    base = _rows(400, "kept", in_cluster=False) + _rows(3, "lost", in_cluster=False)
+    assert _judge(served + base)["flips"].numbers["formerly_right"] == 40.0
+
+
+def test_a_refusal_says_how_many_more_rows_it_needs() -> None:
+    rows = _rows(6, "gained") + _rows(2, "lost") + _rows(100, "kept")
+    stage = _judge(rows)["target"]
+    assert to_yes([stage]) == "3 more repaired rows with none broken, or label 77 more rows in scope at this rate"
+
+
+def test_the_way_to_yes_is_a_way_to_yes() -> None:
+    policy = policy_for("standard")
+    short = _judge(_rows(30, "gained") + _rows(250, "kept"), policy)["flips"]
+    assert to_yes([short]) == "confirm 49 more right answers, none of them newly wrong"
+    assert _judge(_rows(30, "gained") + _rows(299, "kept"), policy)["flips"].verdict == "passed"
