@@ -5,29 +5,18 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
 
 from pydantic import JsonValue
-from sqlalchemy import Connection
 
-from flows.apply import serve
-from flows.targets.contract import Served
-from flows.targets.documents import following
+from flows.serving import artifact_of, live_version, promote
 from flows.training import training_rows
 from flows.workspace import Workspace
 from models.arms import ARMS, DEFAULT_ARM, Model, Task, fit_arm
 from models.artifacts import Manifest, environment, load, save, unchanged_by_saving
 from models.dataset import dataset_digest, text_of
 from store.errors import NotFound, Refused
-from store.ledger import record_event
-from store.records import DatasetRow, Release, Version
-from store.releases import live_release, put_version, version
+from store.records import DatasetRow, Version
 
 CANARIES = 50
 """Inputs whose answers must survive saving and loading."""
-
-
-def live_version(connection: Connection, project: str, name: str) -> Version | None:
-    """The version of the model that is served; None: filmroom serves none."""
-    id_ = live_release(connection, project).models.get(name)
-    return None if id_ is None else version(connection, id_)
 
 
 def live_model(workspace: Workspace, name: str) -> Model:
@@ -37,12 +26,6 @@ def live_model(workspace: Workspace, name: str) -> Model:
     if live is None:
         raise NotFound(f"no version of model {name!r} is live: `filmroom history --model {name}` says why")
     return load(workspace.artifacts, artifact_of(live))
-
-
-def artifact_of(value: Version) -> str:
-    """The digest of a model version's file."""
-    content = value.content
-    return str(content["artifact"]) if isinstance(content, dict) else ""
 
 
 def arm_of(value: Version | None) -> str:
@@ -101,39 +84,6 @@ def keep(
         parent=parent,
         created_us=workspace.clock(),
     )
-
-
-def promote(connection: Connection, workspace: Workspace, name: str, made: Version, *, reason: str) -> Release:
-    """Serve a version of the model, in the caller's transaction."""
-    put_version(connection, made)
-    return _serve_models(connection, workspace, {name: made.id}, cause=made.id, reason=reason)
-
-
-def demote(connection: Connection, workspace: Workspace, name: str, parent: str | None, *, reason: str) -> Release:
-    """Serve the version before, or none."""
-    return _serve_models(connection, workspace, {name: parent}, cause=parent, reason=reason)
-
-
-def _serve_models(
-    connection: Connection, workspace: Workspace, changed: dict[str, str | None], *, cause: str | None, reason: str
-) -> Release:
-    current = live_release(connection, workspace.project)
-    merged = {**current.models, **changed}
-    models = {name: id_ for name, id_ in merged.items() if id_ is not None}
-    release = following(current, workspace.clock(), models=models)
-    served = Served(before=current.id, after=release.id, release=release)
-    live = serve(connection, current, served, actor=workspace.actor, reason=reason)
-    record_event(
-        connection,
-        workspace.project,
-        at_us=live.created_us,
-        actor=workspace.actor,
-        event="made",
-        subject=live.id,
-        reason=reason,
-        causes=[] if cause is None else [cause],
-    )
-    return live
 
 
 def code_version() -> str:

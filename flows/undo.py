@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from flows.apply import serve
-from flows.retrain import roll_back
+from flows.serving import roll_back
 from flows.targets import FLOWS
 from flows.targets.contract import Served
 from flows.targets.documents import following

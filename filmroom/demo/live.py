@@ -6,7 +6,7 @@ from typing import Any
 
 from filmroom.demo.agent import MODEL
 from filmroom.demo.served import Prediction
-from flows.champion import artifact_of
+from flows.serving import artifact_of
 from flows.workspace import Workspace
 from models.artifacts import load
 from store.facts import facts_at

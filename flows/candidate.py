@@ -1,0 +1,125 @@
+"""One candidate: the arms are tried, the best one meets the gate, and what passes is served."""
+
+import time
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from flows.apply import start_hold
+from flows.champion import arm_of, keep
+from flows.history import leave_row, new_row, record_row
+from flows.serving import promote
+from flows.training_data import TrainingData
+from flows.workspace import Workspace
+from models import gate
+from models.arms import ARMS, ArmTrial, fit_arm, try_arms
+from models.judging import judge_rows
+from models.trigger import TriggerVerdict
+from store.changes import changes_of
+from store.corrections import correction, set_state
+from store.errors import FilmroomError
+from store.ledger import record_event
+from store.records import GateStage, Retrain, RetrainDecision
+
+
+def train(
+    workspace: Workspace,
+    data: TrainingData,
+    verdict: TriggerVerdict,
+    numbers: dict[str, float | None],
+    fits: int,
+    started: float,
+) -> Retrain:
+    incumbent = arm_of(data.live)
+    again = {each.arm for each in data.refused if each.data_digest == data.digest and each.arm}
+    trials = try_arms(
+        data.base,
+        data.rows,
+        data.served,
+        incumbent=incumbent,
+        barred=sorted({*data.barred, *again}),
+        task=data.task,
+    )
+    fits += sum(trial.estimator_fits for trial in trials)
+    row = new_row(workspace, data.name, "refused", "no arm could be trained on these rows", numbers=numbers)
+    if trials[0].score is not None:
+        row, judged_fits = _judge(workspace, data, trials[0], numbers)
+        fits += judged_fits
+    row = row.model_copy(
+        update={
+            "arms": tuple(trial.as_json() for trial in trials),
+            "data_digest": data.digest,
+            "estimator_fits": fits,
+            "seconds": round(time.perf_counter() - started, 3),
+            "numbers": {**numbers, "rows": float(len(data.new)), "held_rows": float(data.held)},
+        }
+    )
+    if row.decision == "refused":
+        return leave_row(workspace, row)
+    return _promote(workspace, data, row, verdict)
+
+
+def _judge(
+    workspace: Workspace, data: TrainingData, best: ArmTrial, numbers: dict[str, float | None]
+) -> tuple[Retrain, int]:
+    """The best arm before the gate: a row that says promoted or refused, and the fits it took."""
+    incumbent = arm_of(data.live)
+    judged, fits = judge_rows(ARMS[best.arm], data.base, data.rows, data.served, incumbent=incumbent, task=data.task)
+    stages = gate.judge(judged, policy=workspace.policy, checks=_checks(data), look=1 + len(data.refused))
+    decision: RetrainDecision = "promoted" if gate.passed(stages) else "refused"
+    failed = [stage for stage in stages if stage.verdict != "passed"]
+    reason = (
+        f"{best.arm} passed every stage of the gate"
+        if not failed
+        else f"{best.arm}: the gate's {failed[0].stage} stage says {failed[0].verdict}: {failed[0].sentence}"
+    )
+    row = new_row(workspace, data.name, decision, reason, to_yes=gate.to_yes(stages), numbers=numbers)
+    return row.model_copy(update={"arm": best.arm, "gate": stages, "metrics": _metrics(stages)}), fits
+
+
+def _checks(data: TrainingData) -> dict[str, bool | None]:
+    return {"rows": bool(data.new), "base": bool(data.base), "digest": bool(data.digest)}
+
+
+def _metrics(stages: Sequence[GateStage]) -> dict[str, float | None]:
+    return {f"{stage.stage}_{name}": value for stage in stages for name, value in stage.numbers.items()}
+
+
+def _promote(workspace: Workspace, data: TrainingData, row: Retrain, verdict: TriggerVerdict) -> Retrain:
+    """Fit the winner on all rows, keep it, and serve it; the holds of what it learnt start now."""
+    rows = [*data.base, *data.rows]
+    model = fit_arm(ARMS[row.arm or ""], data.base, data.rows, task=data.task)
+    parent = None if data.live is None else data.live.id
+    try:
+        made = keep(workspace, data.name, model, row.arm or "", rows, parent=parent)
+    except FilmroomError as error:
+        return leave_row(workspace, row.model_copy(update={"decision": "refused", "reason": str(error)}))
+    learnt = tuple(each.row.trace_id for each in data.new if each.row.trace_id is not None)
+    done = row.model_copy(
+        update={
+            "version": made.id,
+            "parent": parent,
+            "trace_ids": learnt,
+            "reason": f"{row.reason}; {verdict.reason}",
+            "estimator_fits": row.estimator_fits + model.estimator_fits,
+        }
+    )
+    with workspace.write() as connection:
+        corrections = sorted({each.row.correction_id for each in data.new if each.row.correction_id})
+        record_row(connection, workspace, done, causes=[*corrections, *learnt])
+        record_event(connection, workspace.project, at_us=done.at_us, actor=workspace.actor, event="made",
+                     subject=made.id, reason=done.reason, causes=[done.id])  # fmt: skip
+        promote(connection, workspace, data.name, made, reason=done.reason)
+        _settle(connection, workspace, corrections)
+    return done
+
+
+def _settle(connection: Connection, workspace: Workspace, corrections: Sequence[str]) -> None:
+    """The corrections that were learnt are applied now, and watched."""
+    for correction_id in corrections:
+        found = correction(connection, workspace.project, correction_id)
+        set_state(connection, correction_id, "applied")
+        for change in changes_of(connection, workspace.project, correction_id=correction_id, state="live"):
+            start_hold(
+                connection, workspace, change.model_copy(update={"applied_us": workspace.clock()}), found.cluster_id
+            )
