@@ -6,55 +6,38 @@ that judge the winner (`models.judging`) are others, so that choosing does not f
 
 import time
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from pydantic import JsonValue
 
 from models.dataset import text_of
-from models.exceptions import BREAK_COST, ExceptionModel
+from models.exceptions import BREAK_COST
+from models.fitting import ARMS, DEFAULT_ARM, Arm, Model, Task, fit_arm, truth_of
+from models.judging import judge_rows
 from models.sequential import mcnemar_one_sided
-from models.splits import folds_of, is_judging
-from models.text_model import TextModel
+from models.splits import JUDGING_SHARE, folds_of, is_judging
 from store.records.production import Record
 from store.records.weights import DatasetRow
 
-Model = TextModel | ExceptionModel
-Treatment = Literal["plain", "exceptions"]
+__all__ = [
+    "ARMS",
+    "DEFAULT_ARM",
+    "JUDGING_SHARE",
+    "Arm",
+    "ArmTrial",
+    "Model",
+    "Probe",
+    "Task",
+    "candidates",
+    "fit_arm",
+    "judge_rows",
+    "probe",
+    "truth_of",
+    "try_arms",
+]
+
 SWITCH_ALPHA = 0.05
 """Of the exact one-sided McNemar test by which another arm must beat the incumbent's: 5-0, 7-1, 9-2, as in the gate."""
-
-
-class Arm(Record):
-    """One way to train the model."""
-
-    name: str
-    representation: str
-    learner: str
-    treatment: Treatment = "plain"
-    """`exceptions`: the rows become nearest-neighbour exceptions over the model of the base rows."""
-
-
-ARMS: dict[str, Arm] = {
-    arm.name: arm
-    for arm in (
-        Arm(name="word_char_svc", representation="word_char", learner="linear_svc"),
-        Arm(name="word_logistic", representation="word", learner="logistic"),
-        Arm(name="char_svc", representation="char", learner="linear_svc"),
-        Arm(name="word_complement_nb", representation="word", learner="complement_nb"),
-        Arm(name="exceptions", representation="word_char", learner="linear_svc", treatment="exceptions"),
-    )
-}
-DEFAULT_ARM = "word_char_svc"
-
-
-class Task(Record):
-    """What stays the same for every arm."""
-
-    out_of_scope: str | None = None
-    """Label that means: none of the classes."""
-    in_scope_rejection: float = 0.1
-    seed: int = 0
 
 
 class ArmTrial(Record):
@@ -90,25 +73,6 @@ class Probe(Record):
     """(repaired, broken) in scope, and out of scope where there are such rows."""
     estimator_fits: int
     seconds: float
-
-
-def fit_arm(arm: Arm, base_rows: Sequence[DatasetRow], new_rows: Sequence[DatasetRow], *, task: Task) -> Model:
-    """A model of `arm` from the rows the champion was trained on and the corrections since.
-
-    Raises ValueError where the rows cannot train it.
-    """
-    model = TextModel(
-        representation=arm.representation,
-        learner=arm.learner,
-        out_of_scope=task.out_of_scope,
-        in_scope_rejection=task.in_scope_rejection,
-        seed=task.seed,
-    )
-    taught = [*base_rows] if arm.treatment == "exceptions" else [*base_rows, *new_rows]
-    model.fit([text_of(row) for row in taught], [row.label for row in taught], [row.weight for row in taught])
-    if arm.treatment == "plain":
-        return model
-    return ExceptionModel(model).fit([text_of(row) for row in new_rows], [row.label for row in new_rows])
 
 
 def probe(
@@ -184,11 +148,6 @@ def try_arms(
             continue
         trials.append(_tried(arm, base_rows, rows, answers, task))
     return _ranked(trials, incumbent)
-
-
-def truth_of(row: DatasetRow, task: Task) -> str | None:
-    """The right answer of a row; None: out of scope."""
-    return None if row.label == task.out_of_scope else row.label
 
 
 def _changes(

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from models.arms import ARMS, DEFAULT_ARM, Arm, Task, fit_arm, truth_of
 from models.dataset import text_of
+from models.fitting import ARMS, DEFAULT_ARM, Arm, Task, fit_arm, truth_of
 from models.gate_stages import JudgedRow
 from models.splits import folds_of, is_judging
 from store.records.identity import content_hash

@@ -1,0 +1,69 @@
+"""The registry of arms, and how one arm makes a model of the rows."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from models.dataset import text_of
+from models.exceptions import ExceptionModel
+from models.text_model import TextModel
+from store.records.production import Record
+from store.records.weights import DatasetRow
+
+Model = TextModel | ExceptionModel
+Treatment = Literal["plain", "exceptions"]
+
+
+class Arm(Record):
+    """One way to train the model."""
+
+    name: str
+    representation: str
+    learner: str
+    treatment: Treatment = "plain"
+    """`exceptions`: the rows become nearest-neighbour exceptions over the model of the base rows."""
+
+
+ARMS: dict[str, Arm] = {
+    arm.name: arm
+    for arm in (
+        Arm(name="word_char_svc", representation="word_char", learner="linear_svc"),
+        Arm(name="word_logistic", representation="word", learner="logistic"),
+        Arm(name="char_svc", representation="char", learner="linear_svc"),
+        Arm(name="word_complement_nb", representation="word", learner="complement_nb"),
+        Arm(name="exceptions", representation="word_char", learner="linear_svc", treatment="exceptions"),
+    )
+}
+DEFAULT_ARM = "word_char_svc"
+
+
+class Task(Record):
+    """What stays the same for every arm."""
+
+    out_of_scope: str | None = None
+    """Label that means: none of the classes."""
+    in_scope_rejection: float = 0.1
+    seed: int = 0
+
+
+def fit_arm(arm: Arm, base_rows: Sequence[DatasetRow], new_rows: Sequence[DatasetRow], *, task: Task) -> Model:
+    """A model of `arm` from the rows the champion was trained on and the corrections since.
+
+    Raises ValueError where the rows cannot train it.
+    """
+    model = TextModel(
+        representation=arm.representation,
+        learner=arm.learner,
+        out_of_scope=task.out_of_scope,
+        in_scope_rejection=task.in_scope_rejection,
+        seed=task.seed,
+    )
+    taught = [*base_rows] if arm.treatment == "exceptions" else [*base_rows, *new_rows]
+    model.fit([text_of(row) for row in taught], [row.label for row in taught], [row.weight for row in taught])
+    if arm.treatment == "plain":
+        return model
+    return ExceptionModel(model).fit([text_of(row) for row in new_rows], [row.label for row in new_rows])
+
+
+def truth_of(row: DatasetRow, task: Task) -> str | None:
+    """The right answer of a row; None: out of scope."""
+    return None if row.label == task.out_of_scope else row.label
