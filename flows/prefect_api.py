@@ -6,6 +6,7 @@ schedule, on the command line or in the console, should cost neither.
 
 import http.client
 import json
+import time
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,10 @@ UNFINISHED = ("PENDING", "RUNNING", "CANCELLING")
 ENDED = ("COMPLETED", "FAILED", "CRASHED")
 
 _TIMEOUT_S = 20.0
+_BUSY = (429, 502, 503)
+"""Answers that did nothing and may be asked for again; Prefect's own client takes the same for it."""
+_RETRIES = 20
+_WAIT_S = 0.5
 
 
 class CallRefused(NotAllowed):
@@ -66,25 +71,34 @@ class PrefectApi:
         self._send("DELETE", f"/flow_runs/{run_id}")
 
     def _send(self, verb: str, path: str, body: Json | None = None) -> Any:
+        """The answer, after as many tries as a database that is busy for a moment needs."""
+        status, text = self._try(verb, path, body)
+        for _ in range(_RETRIES):
+            if status not in _BUSY:
+                break
+            time.sleep(_WAIT_S)
+            status, text = self._try(verb, path, body)
+        if status >= http.client.BAD_REQUEST:
+            raise CallRefused(f"Prefect refuses {verb} {path}: {status} {text[:200]}")
+        return json.loads(text) if text else None
+
+    def _try(self, verb: str, path: str, body: Json | None) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_TIMEOUT_S)
         payload = None if body is None else json.dumps(body)
         try:
             connection.request(verb, f"/api{path}", payload, {"Content-Type": "application/json"})
             response = connection.getresponse()
-            text = response.read().decode()
+            return response.status, response.read().decode()
         except (OSError, http.client.HTTPException) as error:
             raise FilmroomError(f"Prefect on port {self.port} does not answer: {error}") from error
         finally:
             connection.close()
-        if response.status >= http.client.BAD_REQUEST:
-            raise CallRefused(f"Prefect refuses {verb} {path}: {response.status} {text[:200]}")
-        return json.loads(text) if text else None
 
 
-def microseconds(time: str | None) -> int | None:
+def microseconds(moment: str | None) -> int | None:
     """A time as Prefect writes it, in microseconds since 1970 UTC.
 
     >>> microseconds("1970-01-01T00:00:01.5Z")
     1500000
     """
-    return None if time is None else round(datetime.fromisoformat(time).timestamp() * 1_000_000)
+    return None if moment is None else round(datetime.fromisoformat(moment).timestamp() * 1_000_000)

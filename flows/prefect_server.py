@@ -51,8 +51,11 @@ def embedded_server(folder: Path, port: int, *, timeout_s: float = 120.0) -> Ite
 
 
 @contextmanager
-def bound_to(server: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Within the block, the end of the server ends this process as well, by SIGTERM."""
+def bound_to(server: "subprocess.Popen[bytes]", log: Path) -> Iterator[None]:
+    """Within the block, the end of the server ends this process as well, by SIGTERM.
+
+    Raises FilmroomError at the end of the block when it was so.
+    """
     left = threading.Event()
 
     def follow() -> None:
@@ -65,6 +68,8 @@ def bound_to(server: "subprocess.Popen[bytes]") -> Iterator[None]:
         yield
     finally:
         left.set()
+        if server.poll() is not None:
+            raise FilmroomError(f"the Prefect server ended: see {log}, then start again")
 
 
 def tracking_url(home: Path) -> str | None:

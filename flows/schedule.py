@@ -4,6 +4,7 @@ What a turn does is in `flows/improve.py`; that nothing is done twice is the sto
 inside the two functions that serve, after its environment has been applied: it reads its settings once.
 """
 
+import asyncio
 import os
 import threading
 import time
@@ -23,8 +24,6 @@ from store.errors import FilmroomError, NotAllowed, SettingsError
 from store.settings import FILE_NAME, Settings
 
 if TYPE_CHECKING:
-    import subprocess
-
     from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
     from prefect.deployments.runner import RunnerDeployment
 
@@ -56,8 +55,8 @@ def start(
         say(f"starting Prefect on http://127.0.0.1:{port}")
         with embedded_server(folder, port) as server:
             _settle(PrefectApi(port), lease_held, say)
-            say(f"turning {planned(settings).rhythm}; `filmroom schedule list` shows it, Ctrl-C ends it")
-            _serve(deployment, server, folder)
+            with bound_to(server, folder / LOG_NAME):
+                _serve(deployment, lambda: say(_turning(settings)))
 
 
 def list_schedules(settings: Settings, *, last_turn: ScheduledRun | None = None) -> list[ScheduleState]:
@@ -193,16 +192,18 @@ def _sweep_later(api: PrefectApi, stale: list[str], lease_held: Callable[[], boo
             swept = _sweep(api, stale, lease_held)
 
 
-def _serve(deployment: "RunnerDeployment", server: "subprocess.Popen[bytes]", folder: Path) -> None:
-    """Serve until a signal ends it; raises FilmroomError when the server's end did."""
-    from prefect import serve
+def _serve(deployment: "RunnerDeployment", ready: Callable[[], None]) -> None:
+    """What `prefect.serve` does, and a word when it is ready: two processes at most, and no pause at its end."""
+    from prefect.runner import Runner
 
-    try:
-        with bound_to(server):
-            serve(deployment, limit=2, pause_on_shutdown=False, print_starting_message=False)
-    finally:
-        if server.poll() is not None:
-            raise FilmroomError(f"the Prefect server ended: see {folder / LOG_NAME}, then start again")
+    runner = Runner(limit=2, pause_on_shutdown=False)
+    runner.add_deployment(deployment)
+    ready()
+    asyncio.run(runner.start())
+
+
+def _turning(settings: Settings) -> str:
+    return f"turning {planned(settings).rhythm}; `filmroom schedule list` shows it, Ctrl-C ends it"
 
 
 def _running_api(settings: Settings) -> PrefectApi:
