@@ -19,7 +19,7 @@ from store.changes import changes_of
 from store.corrections import correction, set_state
 from store.errors import FilmroomError
 from store.ledger import record_event
-from store.records import GateStage, Retrain, RetrainDecision
+from store.records import Change, GateStage, Retrain, RetrainDecision
 
 
 def train(
@@ -47,6 +47,7 @@ def train(
         fits += judged_fits
     row = row.model_copy(
         update={
+            "trace_ids": tuple(each.row.trace_id for each in data.new if each.row.trace_id is not None),
             "arms": tuple(trial.as_json() for trial in trials),
             "data_digest": data.digest,
             "estimator_fits": fits,
@@ -94,19 +95,17 @@ def _promote(workspace: Workspace, data: TrainingData, row: Retrain, verdict: Tr
         made = keep(workspace, data.name, model, row.arm or "", rows, parent=parent)
     except FilmroomError as error:
         return leave_row(workspace, row.model_copy(update={"decision": "refused", "reason": str(error)}))
-    learnt = tuple(each.row.trace_id for each in data.new if each.row.trace_id is not None)
     done = row.model_copy(
         update={
             "version": made.id,
             "parent": parent,
-            "trace_ids": learnt,
             "reason": f"{row.reason}; {verdict.reason}",
             "estimator_fits": row.estimator_fits + model.estimator_fits,
         }
     )
     with workspace.write() as connection:
         corrections = sorted({each.row.correction_id for each in data.new if each.row.correction_id})
-        record_row(connection, workspace, done, causes=[*corrections, *learnt])
+        record_row(connection, workspace, done, causes=[*corrections, *done.trace_ids])
         record_event(connection, workspace.project, at_us=done.at_us, actor=workspace.actor, event="made",
                      subject=made.id, reason=done.reason, causes=[done.id])  # fmt: skip
         promote(connection, workspace, data.name, made, reason=done.reason)
@@ -115,11 +114,14 @@ def _promote(workspace: Workspace, data: TrainingData, row: Retrain, verdict: Tr
 
 
 def _settle(connection: Connection, workspace: Workspace, corrections: Sequence[str]) -> None:
-    """The corrections that were learnt are applied now, and watched."""
+    """The corrections that were learnt are applied now; the newest of each cluster is watched."""
+    newest: dict[str, Change] = {}
     for correction_id in corrections:
         found = correction(connection, workspace.project, correction_id)
         set_state(connection, correction_id, "applied")
         for change in changes_of(connection, workspace.project, correction_id=correction_id, state="live"):
-            start_hold(
-                connection, workspace, change.model_copy(update={"applied_us": workspace.clock()}), found.cluster_id
-            )
+            known = newest.get(found.cluster_id)
+            if known is None or known.applied_us <= change.applied_us:
+                newest[found.cluster_id] = change
+    for cluster_id, change in newest.items():
+        start_hold(connection, workspace, change.model_copy(update={"applied_us": workspace.clock()}), cluster_id)

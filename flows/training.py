@@ -77,7 +77,7 @@ def _confirmed(
 ) -> list[Labelled]:
     """Answers of the model that feedback says were right: they are labels as well."""
     found = []
-    for episode, failed_in in judged(connection, workspace.project, limit=CONFIRMED):
+    for episode, failed_in in judged(connection, workspace.project, dated=False, limit=CONFIRMED):
         if episode.trace.id in skip or failed_in is not None:
             continue
         steps = [span for span in episode.spans if span.kind == "predict" and name in (span.name, span.model)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from flows.champion import task_of
 from flows.serving import live_version
@@ -30,8 +31,8 @@ class TrainingData:
     held: int
     """Rows held back as suspect or over a cap."""
     digest: str
-    history: tuple[Retrain, ...]
-    """Evaluations since the last promotion, newest first."""
+    evaluations: tuple[Retrain, ...]
+    """All evaluations of this model, newest first."""
 
     @property
     def rows(self) -> list[DatasetRow]:
@@ -42,8 +43,25 @@ class TrainingData:
         return [each.served for each in self.new]
 
     @property
+    def since_promotion(self) -> list[Retrain]:
+        """Evaluations since the live version was promoted, newest first."""
+        return list(takewhile(lambda each: each.decision not in ("promoted", "rolled_back"), self.evaluations))
+
+    @property
+    def since_training(self) -> list[Retrain]:
+        """Evaluations since anything was trained, newest first."""
+        return list(takewhile(lambda each: each.decision == "skipped", self.evaluations))
+
+    @property
     def refused(self) -> list[Retrain]:
-        return [each for each in self.history if each.decision == "refused"]
+        """Candidates that the gate refused since the live version was promoted, newest first."""
+        return [each for each in self.since_promotion if each.decision == "refused"]
+
+    @property
+    def unseen(self) -> list[Labelled]:
+        """Rows that no refused candidate has learnt from."""
+        seen = {trace_id for each in self.refused for trace_id in each.trace_ids}
+        return [each for each in self.new if each.row.trace_id not in seen]
 
     @property
     def barred(self) -> list[str]:
@@ -78,7 +96,7 @@ def gather(workspace: Workspace, name: str) -> TrainingData:
         new=tuple(used),
         held=len(fresh) - len(used),
         digest=training.digest,
-        history=_since_promotion(evaluations),
+        evaluations=tuple(evaluations),
     )
 
 
@@ -92,12 +110,3 @@ def _learnt(live: Version | None, evaluations: Sequence[Retrain]) -> set[str]:
         learnt.update(promoted.trace_ids)
         version = promoted.parent
     return learnt
-
-
-def _since_promotion(evaluations: Sequence[Retrain]) -> tuple[Retrain, ...]:
-    found = []
-    for each in evaluations:
-        if each.decision in ("promoted", "rolled_back"):
-            break
-        found.append(each)
-    return tuple(found)

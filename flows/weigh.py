@@ -1,6 +1,7 @@
 """The trigger: is the evidence enough, and does a retrain pay? Either answer is a row."""
 
 import time
+from collections import Counter
 
 from flows.candidate import train
 from flows.champion import arm_of, found_model
@@ -37,18 +38,16 @@ def weigh(workspace: Workspace, name: str) -> Retrain:
             workspace, new_row(workspace, name, "skipped", str(error), to_yes="mend that, then `filmroom run`")
         )
     evidence = _evidence(workspace, data)
+    skipped = new_row(workspace, name, "skipped", evidence.sentence, to_yes=evidence.to_yes, numbers=evidence.numbers)
+    skipped = skipped.model_copy(update={"data_digest": data.digest})
     if not evidence.ok:
-        return leave_row(
-            workspace,
-            new_row(workspace, name, "skipped", evidence.sentence, to_yes=evidence.to_yes, numbers=evidence.numbers),
-        )
+        return leave_row(workspace, skipped)
     probed = probe(data.base, data.rows, data.served, incumbent=arm_of(data.live), task=data.task)
     verdict = evaluate(_inputs(data, probed), policy=workspace.policy, prices=workspace.settings.prices)
     numbers = {**evidence.numbers, **verdict.numbers}
     if not verdict.train:
-        row = new_row(workspace, name, "skipped", verdict.reason, to_yes=verdict.to_yes, numbers=numbers)
-        return leave_row(workspace, row.model_copy(update={"estimator_fits": probed.estimator_fits,
-                                                        "data_digest": data.digest}))  # fmt: skip
+        said = {"reason": verdict.reason, "to_yes": verdict.to_yes, "numbers": numbers}
+        return leave_row(workspace, skipped.model_copy(update={**said, "estimator_fits": probed.estimator_fits}))
     return train(workspace, data, verdict, numbers, probed.estimator_fits, started)
 
 
@@ -82,28 +81,26 @@ def _evidence(workspace: Workspace, data: TrainingData) -> EvidenceVerdict:
 
 
 def _inputs(data: TrainingData, probed: Probe) -> TriggerInputs:
-    trained = [each for each in data.history if each.decision == "refused"]
-    since = trained[0].at_us if trained else None
-    fresh = [each for each in data.new if since is None or (each.row.at_us or since + 1) > since]
-    later = [each for each in data.history if since is None or each.at_us > since]
-    digests = {each.data_digest for each in later if each.data_digest} | {data.digest}
-    tried_here = {each.arm for each in data.refused if each.data_digest == data.digest}
+    counts = Counter(each.decision for each in data.evaluations)
+    here = {each.arm for each in data.refused if each.data_digest == data.digest}
+    windows = {each.data_digest for each in data.since_training if each.data_digest} | {data.digest}
     arms = candidates(arm_of(data.live), data.barred)
     return TriggerInputs(
-        exposures=len(fresh),
-        windows=max(1, len(digests)),
+        exposures=len(data.unseen),
+        windows=len(windows),
         judged=probed.rows,
         repaired=probed.repaired,
         broken=probed.broken,
+        slices=probed.slices,
         judging_share=JUDGING_SHARE,
-        passes=0,
-        refusals=len(data.refused),
+        passes=counts["promoted"],
+        refusals=counts["refused"],
         look=1 + len(data.refused),
         arms=len(arms),
         fit_s=probed.seconds / 2,
-        gate_s=data.refused[0].seconds if data.refused else FIRST_GATE_S,
+        gate_s=next((each.seconds for each in data.evaluations if each.arm), FIRST_GATE_S),
         review_minutes=REVIEW_MINUTES,
         data_digest=data.digest,
-        arms_left=tuple(arm.name for arm in arms if arm.name not in tried_here),
+        arms_left=tuple(arm.name for arm in arms if arm.name not in here),
         rejected_digests=tuple(each.data_digest for each in data.refused if each.data_digest),
     )

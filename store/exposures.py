@@ -13,23 +13,25 @@ def judged(
     *,
     after_us: int | None = None,
     before_us: int | None = None,
+    dated: bool = True,
     limit: int = 1000,
 ) -> list[tuple[Episode, str | None]]:
     """Traces with feedback in a span of time, each with the cluster it failed in (None: it did not fail), newest first.
 
-    Traces without a start time are left out: whether they came before or after cannot be known.
+    `dated`: leave out traces without a start time, of which nobody knows whether they came before or after.
     """
     statement = (
         select(traces.c.id, failures.c.cluster_id)
         .outerjoin(failures, (failures.c.trace_id == traces.c.id) & failures.c.withdrawn.is_(False))
         .where(
             traces.c.project == project,
-            traces.c.started_us.is_not(None),
             exists().where(feedback.c.trace_id == traces.c.id) | failures.c.id.is_not(None),
         )
         .order_by(traces.c.started_us.desc(), traces.c.id)
         .limit(limit)
     )
+    if dated:
+        statement = statement.where(traces.c.started_us.is_not(None))
     if after_us is not None:
         statement = statement.where(traces.c.started_us > after_us)
     if before_us is not None:

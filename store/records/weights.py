@@ -60,7 +60,7 @@ class Retrain(Record):
     data_digest: str | None = None
     """SHA-256 of the training rows."""
     trace_ids: tuple[str, ...] = ()
-    """Traces whose corrections it learnt from."""
+    """Traces whose labels the candidate learnt from; empty where none was trained."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
     gate: tuple[GateStage, ...] = ()
     seconds: float = 0.0

@@ -1,0 +1,1 @@
+"""What is measured: each file one command, with a table it prints."""
