@@ -1,0 +1,225 @@
+"""Verdicts and the way back: approving applies at once, undo takes back exactly that."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.improve import turn
+from flows.review import approve, defer, reject, reroute
+from flows.undo import rollback, undo
+from flows.workspace import Workspace
+from store.corrections import waiting
+from store.errors import NotAllowed, NotFound
+from store.facts import facts_at
+from store.records import Release
+from store.releases import live_release, version
+from store.retrains import dataset_of
+from store.review_queue import review_item, review_queue
+from store.why import why
+from tests.shop_log import bad_argument, forgotten_fact, misread, satisfied, take_in, unwritten_rule, working_in
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, store_url: str) -> Iterator[Workspace]:
+    """After one turn over a log with all four kinds of failure."""
+    with working_in(tmp_path, url=store_url) as opened:
+        take_in(opened, *(satisfied(n) for n in range(40)), *(bad_argument(n) for n in range(40, 45)),
+                *(unwritten_rule(n) for n in range(50, 55)), *(forgotten_fact(n) for n in range(60, 65)),
+                *(misread(n) for n in range(70, 75)))  # fmt: skip
+        turn(opened)
+        yield opened
+
+
+def waiting_in(workspace: Workspace, target: str) -> str:
+    """The id of the correction that waits with this target."""
+    with workspace.store.read() as connection:
+        queue = waiting(connection, workspace.project)
+    return next(found.id for found, _, _ in queue if found.proposal and found.proposal.target == target)
+
+
+def live(workspace: Workspace) -> Release:
+    with workspace.store.read() as connection:
+        return live_release(connection, workspace.project)
+
+
+def content(workspace: Workspace, version_id: str) -> Any:
+    with workspace.store.read() as connection:
+        return version(connection, version_id).content
+
+
+def facts(workspace: Workspace, user: str) -> list[tuple[str, Any]]:
+    with workspace.store.read() as connection:
+        position = live_release(connection, workspace.project).memory
+        found = facts_at(connection, workspace.project, position, workspace.clock(), user=user)
+    return [(fact.predicate, fact.value) for fact in found]
+
+
+def test_a_normaliser_is_live_after_approval(workspace: Workspace) -> None:
+    done = approve(workspace, waiting_in(workspace, "tooling"))
+    [policy] = content(workspace, live(workspace).tooling)["policies"]
+    assert (policy["tool"], policy["normalisers"]) == ("update_order", {"order_id": ["prefix:#"]})
+    assert (done.live, done.version, done.undo) == (True, live(workspace).tooling, f"filmroom undo {done.change}")
+
+
+def test_a_rule_is_the_reviewers_own_sentence(workspace: Workspace) -> None:
+    correction = waiting_in(workspace, "context")
+    with pytest.raises(NotAllowed, match="needs an answer"):
+        approve(workspace, correction)
+    approve(workspace, correction, answer="Offer a voucher before cancelling.")
+    [rule] = content(workspace, live(workspace).context)["rules"]
+    assert (rule["action"], rule["argument"], rule["author"]) == (
+        "instruct", "Offer a voucher before cancelling.", "staff:ann")  # fmt: skip
+
+
+def test_a_refused_approval_leaves_nothing_behind(workspace: Workspace) -> None:
+    before = live(workspace)
+    correction = waiting_in(workspace, "context")
+    with pytest.raises(NotAllowed):
+        approve(workspace, correction)
+    item = review_item(workspace.store, correction)
+    assert (item["state"], item["reviews"], live(workspace)) == ("proposed", [], before)
+
+
+def test_a_fact_reaches_its_user_and_nobody_else(workspace: Workspace) -> None:
+    approve(workspace, waiting_in(workspace, "memory"))
+    assert facts(workspace, "u3") == [("pickup_shop", "Elm Street")]
+    assert facts(workspace, "u4") == []
+
+
+def test_training_rows_wait_for_a_retrain(workspace: Workspace) -> None:
+    before = live(workspace)
+    done = approve(workspace, waiting_in(workspace, "weights"))
+    with workspace.store.read() as connection:
+        rows = dataset_of(connection, workspace.project, "intents")
+    assert [(row["label"], row["source"]) for row in rows] == [("return", f"u{n % 7}") for n in range(70, 75)]
+    assert (done.live, done.state, live(workspace)) == (False, "approved", before)
+
+
+@pytest.mark.parametrize("target", ["context", "memory", "tooling", "weights"])
+def test_one_undo_for_all_four_targets(workspace: Workspace, target: str) -> None:
+    before = live(workspace)
+    done = approve(workspace, waiting_in(workspace, target), answer="Offer a voucher." if target == "context" else None)
+    undo(workspace, str(done.change), reason="not so")
+    after = live(workspace)
+    assert (after.context, after.tooling, after.models) == (before.context, before.tooling, before.models)
+    assert facts(workspace, "u3") == []
+    with workspace.store.read() as connection:
+        assert dataset_of(connection, workspace.project, "intents") == []
+
+
+def test_undo_keeps_what_came_after(workspace: Workspace) -> None:
+    first = approve(workspace, waiting_in(workspace, "tooling"))
+    approve(workspace, waiting_in(workspace, "memory"))
+    undo(workspace, str(first.change))
+    assert content(workspace, live(workspace).tooling)["policies"] == []
+    assert facts(workspace, "u3") == [("pickup_shop", "Elm Street")]
+
+
+def test_undoing_twice_is_refused(workspace: Workspace) -> None:
+    done = approve(workspace, waiting_in(workspace, "tooling"))
+    undo(workspace, str(done.change))
+    with pytest.raises(NotAllowed, match="taken back already"):
+        undo(workspace, str(done.change))
+
+
+@pytest.mark.parametrize("kind", ["correction", "change", "version"])
+def test_undo_takes_any_id_of_it(workspace: Workspace, kind: str) -> None:
+    done = approve(workspace, waiting_in(workspace, "tooling"))
+    assert undo(workspace, str(getattr(done, kind))).undone == (done.change,)
+
+
+def test_undo_of_a_review_takes_its_change_back(workspace: Workspace) -> None:
+    done = approve(workspace, waiting_in(workspace, "tooling"))
+    review = review_item(workspace.store, done.correction)["reviews"][0]
+    with workspace.store.read() as connection:
+        causes = why(connection, workspace.project, str(done.change))["causes"]
+    id_ = next(cause["id"] for cause in causes if cause["kind"] == "review")
+    assert review["verdict"] == "approve"
+    assert undo(workspace, id_).undone == (done.change,)
+
+
+def test_reroute_applies_in_the_other_place(workspace: Workspace) -> None:
+    done = reroute(workspace, waiting_in(workspace, "tooling"), to="context", answer="Write order ids with a hash.")
+    [rule] = content(workspace, live(workspace).context)["rules"]
+    assert (done.verdict, done.live, rule["argument"]) == ("reroute", True, "Write order ids with a hash.")
+
+
+def test_reroute_without_what_is_needed_waits_for_it(workspace: Workspace) -> None:
+    correction = waiting_in(workspace, "tooling")
+    done = reroute(workspace, correction, to="context")
+    assert (done.state, done.change) == ("proposed", None)
+    assert approve(workspace, correction, answer="Write order ids with a hash.").live
+
+
+def test_reroute_to_a_model_that_did_not_answer_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(NotAllowed, match="no model of the settings answered"):
+        reroute(workspace, waiting_in(workspace, "tooling"), to="weights")
+
+
+def test_rejected_leaves_the_queue_and_undo_brings_it_back(workspace: Workspace) -> None:
+    correction = waiting_in(workspace, "tooling")
+    reject(workspace, correction, reason="the tool is right")
+    assert correction not in [row["correction"] for row in review_queue(workspace.store)]
+    undo(workspace, correction)
+    assert correction in [row["correction"] for row in review_queue(workspace.store)]
+
+
+def test_deferred_stands_at_the_end_of_the_queue(workspace: Workspace) -> None:
+    correction = review_queue(workspace.store)[0]["correction"]
+    defer(workspace, correction)
+    assert review_queue(workspace.store)[-1]["correction"] == correction
+
+
+def test_an_applied_correction_cannot_be_reviewed_again(workspace: Workspace) -> None:
+    correction = waiting_in(workspace, "tooling")
+    approve(workspace, correction)
+    with pytest.raises(NotAllowed, match="already applied"):
+        reject(workspace, correction)
+
+
+def test_an_unknown_correction_is_named(workspace: Workspace) -> None:
+    with pytest.raises(NotFound, match="cor_nothing"):
+        approve(workspace, "cor_nothing")
+
+
+def test_rollback_serves_the_earlier_state_as_a_new_release(workspace: Workspace) -> None:
+    first = live(workspace)
+    approve(workspace, waiting_in(workspace, "tooling"))
+    approve(workspace, waiting_in(workspace, "memory"))
+    rollback(workspace, first.id, reason="start over")
+    now = live(workspace)
+    assert (now.number, now.tooling, facts(workspace, "u3")) == (3, first.tooling, [])
+
+
+def test_rollback_can_be_rolled_back(workspace: Workspace) -> None:
+    first = live(workspace)
+    approve(workspace, waiting_in(workspace, "memory"))
+    second = live(workspace)
+    rollback(workspace, first.id, reason="")
+    rollback(workspace, second.id, reason="")
+    assert facts(workspace, "u3") == [("pickup_shop", "Elm Street")]
+
+
+def test_why_of_a_change_reaches_the_traces(workspace: Workspace) -> None:
+    done = approve(workspace, waiting_in(workspace, "tooling"))
+    with workspace.store.read() as connection:
+        found = why(connection, workspace.project, str(done.change))
+    assert len({node["id"] for node in flat(found["causes"]) if node["kind"] == "trace"}) == 5
+    assert {node["kind"] for node in flat(found["effects"], "effects")} == {"version", "release"}
+
+
+def flat(nodes: list[dict[str, Any]], name: str = "causes") -> list[dict[str, Any]]:
+    return [each for node in nodes for each in (node, *flat(node[name], name))]
+
+
+def test_a_correction_that_failed_counts_against_its_place(workspace: Workspace) -> None:
+    correction = waiting_in(workspace, "tooling")
+    before = review_item(workspace.store, correction)["probabilities"]["tooling"]
+    undo(workspace, str(approve(workspace, correction).change))
+    turn(workspace)
+    [again] = [row for row in review_queue(workspace.store) if row["name"].startswith("`update_order`")]
+    after = review_item(workspace.store, again["correction"])["probabilities"]["tooling"]
+    assert again["correction"] != correction
+    assert after < before

@@ -1,0 +1,128 @@
+"""The whole turn on a small log: what is picked up, where it goes, and that nothing is done twice."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flows.improve import TurnSummary, turn
+from flows.workspace import Workspace
+from store.corrections import waiting
+from store.errors import StoreInUse
+from store.failures import clusters_of, count_failures
+from store.leases import holding
+from store.retrains import retrains_of
+from store.turns import turns_of
+from tests.shop_log import (
+    bad_argument,
+    forgotten_fact,
+    misread,
+    said,
+    satisfied,
+    take_in,
+    trace,
+    unwritten_rule,
+    working_in,
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, store_url: str) -> Iterator[Workspace]:
+    with working_in(tmp_path, url=store_url) as opened:
+        yield opened
+
+
+def places(workspace: Workspace) -> dict[str, str | None]:
+    """Cluster name to the target proposed for it."""
+    with workspace.store.read() as connection:
+        queue = waiting(connection, workspace.project)
+    return {name: found.proposal.target if found.proposal else None for found, name, _ in queue}
+
+
+def test_each_kind_of_failure_goes_to_its_place(workspace: Workspace) -> None:
+    take_in(workspace, *(satisfied(n) for n in range(40)), *(bad_argument(n) for n in range(40, 45)),
+            *(unwritten_rule(n) for n in range(50, 55)), *(forgotten_fact(n) for n in range(60, 65)),
+            *(misread(n) for n in range(70, 75)))  # fmt: skip
+    summary = turn(workspace)
+    assert (summary.traces_seen, summary.failures) == (60, 20)
+    assert sorted(place or "none" for place in places(workspace).values()) == [
+        "context",
+        "memory",
+        "tooling",
+        "weights",
+    ]
+
+
+def test_a_second_turn_picks_up_nothing(workspace: Workspace) -> None:
+    take_in(workspace, *(bad_argument(n) for n in range(3)))
+    turn(workspace)
+    again = turn(workspace)
+    assert (again.traces_seen, again.failures, again.clusters, sum(again.routes.values())) == (0, 0, 0, 0)
+
+
+def test_only_what_is_new_is_picked_up(workspace: Workspace) -> None:
+    take_in(workspace, *(bad_argument(n) for n in range(3)))
+    turn(workspace)
+    take_in(workspace, *(bad_argument(n) for n in range(5)))
+    summary = turn(workspace)
+    assert (summary.traces_seen, summary.failures) == (2, 2)
+
+
+def test_late_feedback_makes_a_failure_of_an_old_trace(workspace: Workspace) -> None:
+    take_in(workspace, [trace(1, input="hi", output="no")])
+    assert turn(workspace).failures == 0
+    take_in(workspace, [said(1, day=5, name="thumb", score=0)])
+    assert turn(workspace).failures == 1
+
+
+def test_feedback_that_came_before_its_trace_counts(workspace: Workspace) -> None:
+    take_in(workspace, [said(1, name="thumb", score=0)])
+    assert turn(workspace).traces_seen == 0
+    take_in(workspace, [trace(1, input="hi", output="no")])
+    assert turn(workspace).failures == 1
+
+
+def test_a_revised_verdict_withdraws_the_failure(workspace: Workspace) -> None:
+    take_in(workspace, [trace(1, input="hi", output="no"), said(1, name="thumb", score=0)])
+    turn(workspace)
+    take_in(workspace, [said(1, day=1, name="thumb", score=1)])
+    turn(workspace)
+    with workspace.store.read() as connection:
+        assert count_failures(connection, workspace.project) == 0
+        assert clusters_of(connection, workspace.project) == []
+
+
+def test_without_verdicts_everything_goes_to_a_person(workspace: Workspace) -> None:
+    take_in(workspace, *(bad_argument(n) for n in range(5)))
+    summary = turn(workspace)
+    assert (summary.routes["review"], summary.changes, summary.waiting) == (1, 0, 1)
+
+
+def test_no_training_without_the_minimum_evidence_and_a_row_says_why(workspace: Workspace) -> None:
+    take_in(workspace, *(satisfied(n) for n in range(3)))
+    summary = turn(workspace)
+    with workspace.store.read() as connection:
+        rows = retrains_of(connection, workspace.project)
+    assert [(row.decision, row.estimator_fits) for row in rows] == [("skipped", 0)]
+    assert "too little" in summary.retrain["reason"]
+    assert "more failures" in summary.retrain["to_yes"]
+
+
+def test_a_turn_is_recorded(workspace: Workspace) -> None:
+    summary = turn(workspace)
+    with workspace.store.read() as connection:
+        [found] = turns_of(connection, workspace.project)
+    assert (found["id"], found["state"]) == (summary.run, "done")
+    assert TurnSummary(**found["summary"]) == summary
+
+
+def test_two_turns_never_overlap(workspace: Workspace) -> None:
+    with holding(workspace.store), pytest.raises(StoreInUse, match="is at work"):
+        turn(workspace)
+
+
+def test_projects_are_apart(workspace: Workspace) -> None:
+    take_in(workspace, *(bad_argument(n) for n in range(3)))
+    turn(workspace)
+    with workspace.store.read() as connection:
+        assert count_failures(connection, "another") == 0
