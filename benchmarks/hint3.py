@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.champion import found_model, live_model
-from flows.improve import turn
+from flows.turn import turn
 from flows.training import training_rows
 from flows.workspace import Workspace, open_workspace
 from models.arms import ARMS, DEFAULT_ARM, Model, Task, fit_arm

@@ -1,6 +1,7 @@
 """The model that is served: founded on its base set, loaded from the live release, replaced by a promotion."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
 
@@ -15,6 +16,9 @@ from models.dataset import dataset_digest, text_of
 from store.errors import NotFound, Refused
 from store.records import DatasetRow, Version
 
+load_model = lru_cache(maxsize=8)(load)
+"""`load`, kept: a model file never changes under its digest, and a loaded model is never changed."""
+
 CANARIES = 50
 """Inputs whose answers must survive saving and loading."""
 
@@ -25,7 +29,7 @@ def live_model(workspace: Workspace, name: str) -> Model:
         live = live_version(connection, workspace.project, name)
     if live is None:
         raise NotFound(f"no version of model {name!r} is live: `filmroom history --model {name}` says why")
-    return load(workspace.artifacts, artifact_of(live))
+    return load_model(workspace.artifacts, artifact_of(live))
 
 
 def arm_of(value: Version | None) -> str:

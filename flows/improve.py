@@ -1,118 +1,52 @@
-"""The whole turn. Whoever reads this file has understood the system.
+"""The turn of `flows.turn` as a Prefect flow: one task a stage over all that is new, and a page a person can read for each.
 
-A log comes in; failures are picked up, put into clusters and routed to one of four places; people review; what is approved
-is applied; a model is retrained where the weights were the right place; every change is watched.
-
-`turn` is plain Python: it runs anywhere, with or without a Prefect server. `improve` is the same turn as a Prefect flow:
-one task a stage, and a page a person can read for each.
+What makes a turn safe to repeat is in the store, never in Prefect's states; nothing is retried or cached here.
 """
 
-import time
-from collections.abc import Callable
+import asyncio
+from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+import httpx
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.exceptions import PrefectException
 
-from flows.pickup import PickedUp, pickup
-from flows.retrain import Retrained, retrain
-from flows.review import AutoReviewed, auto_review
-from flows.route import Clustered, Routed, cluster, route
-from flows.verify import Verified, verify
-from flows.workspace import Workspace
-from store.leases import holding
-from store.ledger import record_event
-from store.records import Record, Retrain, derived_id
-from store.turns import begin_turn, end_turn
-
-Stage = Callable[[Workspace], Any]
-
-STAGES: tuple[tuple[str, Stage], ...] = (
-    ("pickup", pickup),
-    ("cluster", cluster),
-    ("verify", verify),
-    ("route", route),
-    ("review", auto_review),
-    ("retrain", retrain),
-)
-"""Verify comes before route: what failed to hold is taken back and routed again in the same turn."""
+from flows.turn import Stage, TurnSummary, turn
+from flows.workspace import Workspace, open_workspace
+from store.settings import read_settings
 
 
-class TurnSummary(Record):
-    """What one turn did."""
-
-    run: str
-    traces_seen: int = 0
-    failures: int = 0
-    clusters: int = 0
-    routes: dict[str, int] = Field(default_factory=dict)
-    changes: int = 0
-    """Changes applied by the turn itself; people's approvals apply at once."""
-    retrain: dict[str, Any] = Field(default_factory=dict)
-    """The last evaluation of the trigger: `decision`, `reason` and its numbers; `decision` is `none` without a model."""
-    holds: dict[str, int] = Field(default_factory=dict)
-    waiting: int = 0
-    """Corrections that wait for a person."""
-    seconds: float = 0.0
-    profile: str = ""
-    """The thresholds in force, and why."""
+@flow(name="improve", persist_result=False, validate_parameters=True)
+async def improve(settings_file: str, actor: str = "schedule") -> dict[str, Any]:
+    """One turn over the project of these settings; its summary as JSON."""
+    return await asyncio.to_thread(_turn, Path(settings_file), actor)
 
 
-def turn(workspace: Workspace, *, run_stage: Callable[[str, Stage, Workspace], Any] | None = None) -> TurnSummary:
-    """One turn under the store's lease. Raises StoreInUse while another turn is at work.
-
-    `run_stage(name, stage, workspace)` runs one stage; by default it is simply called.
-    """
-    started = time.perf_counter()
-    with holding(workspace.store, "turn") as lease:
-        began_us = workspace.clock()
-        run = derived_id("run", workspace.project, lease.holder, str(lease.attempt), str(began_us), str(started))
-        at_work = workspace.acting(lease=lease, turn_id=run)
-        with at_work.write() as connection:
-            begin_turn(connection, workspace.project, run, workspace.actor, began_us)
-        results: dict[str, Any] = {}
-        for name, stage in STAGES:
-            results[name] = stage(at_work) if run_stage is None else run_stage(name, stage, at_work)
-        summary = _summary(workspace, run, results, time.perf_counter() - started)
-        with at_work.write() as connection:
-            end_turn(connection, run, workspace.clock(), "done", summary.model_dump(mode="json"))
-            record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor,
-                         event="turned", subject=run, detail={"failures": summary.failures})  # fmt: skip
-    return summary
+def run_tracked(settings_file: Path, actor: str) -> TurnSummary | None:
+    """One turn tracked by the server of `PREFECT_API_URL`; None: the server went away in the middle of it."""
+    try:
+        return TurnSummary(**asyncio.run(improve(str(settings_file), actor)))
+    except (httpx.HTTPError, PrefectException, RuntimeError):
+        return None
 
 
-def run_turn(workspace: Workspace) -> tuple[TurnSummary, str]:
-    """One turn in this process; and whether a Prefect server tracked it."""
-    return turn(workspace), "untracked: no Prefect server is running (`filmroom schedule start`)"
+def _turn(settings_file: Path, actor: str) -> dict[str, Any]:
+    """In a thread of its own: the stages are synchronous, and Prefect's heartbeat needs the event loop meanwhile."""
+    with open_workspace(read_settings(settings_file), actor=actor) as workspace:
+        return turn(workspace, run_stage=_as_task).model_dump(mode="json")
 
 
-def _summary(workspace: Workspace, run: str, results: dict[str, Any], seconds: float) -> TurnSummary:
-    picked: PickedUp = results["pickup"]
-    clustered: Clustered = results["cluster"]
-    routed: Routed = results["route"]
-    reviewed: AutoReviewed = results["review"]
-    retrained: Retrained = results["retrain"]
-    verified: Verified = results["verify"]
-    return TurnSummary(
-        run=run,
-        traces_seen=picked.traces_seen,
-        failures=picked.failures,
-        clusters=clustered.clusters,
-        routes=routed.routes,
-        changes=reviewed.approved,
-        retrain=_shown(retrained.evaluations),
-        holds={"holding": verified.holding, "held": verified.held, "failed": verified.failed},
-        waiting=reviewed.waiting + reviewed.held,
-        seconds=round(seconds, 3),
-        profile=workspace.profile_reason,
-    )
+def _as_task(name: str, stage: Stage, workspace: Workspace) -> Any:
+    """Run one stage as a task of the flow, and leave its page."""
 
+    @task(name=name, persist_result=False, cache_policy=NO_CACHE)
+    def run() -> Any:
+        result = stage(workspace)
+        create_markdown_artifact(
+            result.markdown(), key=f"filmroom-{name}", description=f"{name} of {workspace.turn_id}"
+        )
+        return result
 
-def _shown(evaluations: tuple[Retrain, ...]) -> dict[str, Any]:
-    if not evaluations:
-        return {"decision": "none", "reason": "no model is named in the settings ([weights.NAME])"}
-    order = {"promoted": 0, "refused": 1, "rolled_back": 2, "skipped": 3}
-    shown = min(evaluations, key=lambda each: order[each.decision])
-    return {
-        "retrain": shown.id,
-        **shown.model_dump(mode="json", include={"model", "decision", "reason", "to_yes", "numbers", "arm", "version"}),
-    }
+    return run()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flows.improve import turn
+from flows.turn import turn
 from flows.review import approve, defer, reject, reroute
 from flows.undo import rollback, undo
 from flows.workspace import Workspace

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.improve import TurnSummary, turn
+from flows.turn import TurnSummary, turn
 from flows.workspace import Workspace
 from store.corrections import waiting
 from store.errors import StoreInUse

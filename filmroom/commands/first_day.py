@@ -120,7 +120,8 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Play a season of a small support agent: what failed, where each correction went, and what it changed."""
-    from filmroom.demo.play import page, play_season
+    from filmroom.demo.page import page
+    from filmroom.demo.play import play_season
 
     result = play_season(folder or Path("filmroom-demo"), progress=progress)
     if as_json:

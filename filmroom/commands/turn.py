@@ -84,15 +84,17 @@ def _only(settings: "Settings") -> Any:
 
 def run(context: typer.Context, as_json: Json = False) -> None:
     """One turn: pick failures up, route them, retrain where it is worth it, watch what was changed."""
+    from store.settings import FILE_NAME
+
     session: Session = context.obj
     settings = session.settings()
     with session.workspace() as workspace:
         for name, source in settings.sources.items():
             if source.path is not None:
                 read_into(workspace.store, settings, settings.home / source.path, source=name)
-        from flows.improve import run_turn
+        from flows.run import run_turn
 
-        summary, tracked = run_turn(workspace)
+        summary, tracked = run_turn(workspace, session.settings_file or Path(FILE_NAME))
     shown = summary.model_dump(mode="json")
     if as_json:
         say_json(shown)

@@ -6,9 +6,9 @@ from typing import Any
 
 from filmroom.demo.agent import MODEL
 from filmroom.demo.served import Prediction
+from flows.champion import load_model
 from flows.serving import artifact_of
 from flows.workspace import Workspace
-from models.artifacts import load
 from store.facts import facts_at
 from store.records import Fact, Release, Rule, Ticket, ToolPolicy
 from store.releases import live_release, version
@@ -38,7 +38,7 @@ def serve_release(workspace: Workspace, texts: Sequence[str], release: Release |
         served = release or live_release(connection, workspace.project)
         context: Any = version(connection, served.context).content
         tooling: Any = version(connection, served.tooling).content
-        model = load(workspace.artifacts, artifact_of(version(connection, served.models[MODEL])))
+        model = load_model(workspace.artifacts, artifact_of(version(connection, served.models[MODEL])))
         memory = facts_at(connection, workspace.project, served.memory, workspace.clock())
     unique = list(dict.fromkeys(texts))
     answers = model.predict(unique)

@@ -21,12 +21,14 @@ from filmroom.demo.truth import Conversation, failure_rates
 from filmroom.demo.users import STAFF
 from flows import review as verdicts
 from flows.champion import found_model
-from flows.improve import turn
+from flows.turn import turn
 from flows.workspace import Workspace, open_workspace
+from store.changes import changes_of, holds_of
 from store.errors import NotAllowed, Refused
 from store.ingest import ingest
 from store.records import Release
 from store.releases import live_release
+from store.retrains import retrains_of
 from store.review_queue import review_item, review_queue
 from store.settings import FILE_NAME, read_settings
 from store.sources import read
@@ -126,7 +128,14 @@ def _review(workspace: Workspace, stage: Stage, day: int) -> None:
         judgement = review(item["target"], [known[each.trace.external_id] for each in seen])
         done = _say(workspace, item, judgement)
         stage.verdicts.append(
-            {"day": day, "name": item["name"], "routed": item["target"], "failures": item["failures"], **done}
+            {
+                "day": day,
+                "name": item["name"],
+                "routed": item["target"],
+                "failures": item["failures"],
+                "why": shown["reason"],
+                **done,
+            }
         )
         if done["verdict"] in ("approve", "reroute") and done["target"] == "tooling":
             _note_tickets(workspace, stage, day)
@@ -169,17 +178,16 @@ def _without_corrections(workspace: Workspace, days: Iterable[Day], first: Relea
 
 
 def _result(workspace: Workspace, stage: Stage, untouched: list[Conversation], seconds: float) -> dict[str, Any]:
-    from store.changes import changes_of, holds_of
-    from store.retrains import retrains_of
-
     late = [talk for talk in stage.talks if talk.request.day >= DAYS - LATE]
     with workspace.store.read() as connection:
         retrains = retrains_of(connection, workspace.project)
         holds = [hold.state for hold in holds_of(connection, workspace.project)]
         changes = changes_of(connection, workspace.project)
+        live = live_release(connection, workspace.project)
     return {
         "made_up": True,
         "folder": str(stage.folder),
+        "days": DAYS,
         "conversations": len(stage.talks),
         "failures": sum(each["failures"] for each in stage.turns),
         "before": failure_rates(untouched),
@@ -192,6 +200,8 @@ def _result(workspace: Workspace, stage: Stage, untouched: list[Conversation], s
             each.model_dump(mode="json", include={"id", "at_us", "decision", "reason", "arm", "version"})
             for each in retrains
         ],
+        "promoted": next((each.version for each in retrains if each.decision == "promoted"), None),
+        "release": live.id,
         "waiting": len(review_queue(workspace.store)),
         "seconds": round(seconds, 1),
     }
