@@ -1,7 +1,8 @@
 """Model files: content-addressed, written whole or not at all, and never unpickled.
 
 A file is a skops dump of plain values, arrays and scikit-learn estimators; one that asks for any other type is refused
-before anything in it is built. Which version is live is the store's business.
+before anything in it is built. The same model saved twice is the same file. Which version is live is the store's
+business.
 """
 
 import hashlib
@@ -59,7 +60,7 @@ def save(model: TextModel | ExceptionModel, folder: Path, manifest: Manifest) ->
     """
     folder.mkdir(parents=True, exist_ok=True)
     kind = "text" if isinstance(model, TextModel) else "exceptions"
-    data = skops.io.dumps({"format": FORMAT, "kind": kind, "parts": model.parts()})
+    data = _reproducible(skops.io.dumps({"format": FORMAT, "kind": kind, "parts": model.parts()}))
     digest = hashlib.sha256(data).hexdigest()
     _write(artifact_path(folder, digest), data)
     filled = manifest.model_copy(update={"artifact": digest})
@@ -108,6 +109,42 @@ def unchanged_by_saving(
 ) -> bool:
     """Whether the loaded model answers `texts` (canaries) as the saved one does: labels, rejections, confidence."""
     return model.predict(texts) == loaded.predict(texts)
+
+
+def _reproducible(data: bytes) -> bytes:
+    """A skops file without what differs from one saving to the next: memory addresses, as ids and names, and times."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(members.pop("schema.json"))
+    names = _number_nodes(schema)
+    archived = io.BytesIO()
+    with zipfile.ZipFile(archived, "w") as archive:
+        for name, numbered in names.items():
+            archive.writestr(zipfile.ZipInfo(numbered), members[name])
+        archive.writestr(zipfile.ZipInfo("schema.json"), json.dumps(schema, separators=(",", ":")))
+    return archived.getvalue()
+
+
+def _number_nodes(schema: dict[str, Any]) -> dict[str, str]:
+    """Numbers the nodes of a skops schema, in place and in order, and returns the new name of each file it mentions.
+
+    Plain values get a number each: whether Python keeps two equal ones once is no property of the model.
+    """
+    numbers: dict[str, int] = {}
+    names: dict[str, str] = {}
+    pending: list[Any] = [schema]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            if isinstance(node.get("__id__"), int):
+                alias = f"value {len(numbers)}" if node.get("is_json") else str(node["__id__"])
+                node["__id__"] = numbers.setdefault(alias, len(numbers) + 1)
+            if isinstance(node.get("file"), str):
+                node["file"] = names.setdefault(node["file"], f"{len(names) + 1}{Path(node['file']).suffix}")
+            pending += node.values()
+        elif isinstance(node, list):
+            pending += node
+    return names
 
 
 def _opened(path: Path, data: bytes) -> Mapping[str, Any]:

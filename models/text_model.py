@@ -145,6 +145,8 @@ class TextModel:
 
     def parts(self) -> dict[str, Any]:
         """Everything needed to rebuild it: plain values, arrays and scikit-learn estimators."""
+        for _, part in getattr(self._vectoriser, "transformer_list", [("", self._vectoriser)]):
+            vars(part).pop("_stop_words_id", None)  # a memory address, which would make each saving another file
         return {
             "params": self.params,
             "temperature": self.temperature,

@@ -44,6 +44,19 @@ def test_a_model_with_out_of_scope_rows_loads_with_nothing_trusted(tmp_path: Pat
     assert skops.io.get_untrusted_types(file=artifact_path(tmp_path, digest)) == []
 
 
+def test_the_same_model_is_the_same_file(model: TextModel, tmp_path: Path) -> None:
+    again = TextModel().fit(TEXTS, LABELS)
+    digest = save(model, tmp_path, MANIFEST)
+    assert {save(model, tmp_path, MANIFEST), save(again, tmp_path, MANIFEST)} == {digest}
+    assert save(load(tmp_path, digest), tmp_path, MANIFEST) == digest
+
+
+def test_words_that_are_names_in_the_file_format_change_nothing(tmp_path: Path) -> None:
+    words = ["__id__ my book", "file is_json content", "__class__ _stop_words_id"]
+    model = TextModel().fit([*TEXTS, *words], [*LABELS, "order", "refund", "refund"])
+    assert unchanged_by_saving(model, load(tmp_path, save(model, tmp_path, MANIFEST)), [*TEXTS, *words])
+
+
 def test_the_manifest_names_data_code_and_environment(model: TextModel, tmp_path: Path) -> None:
     digest = save(model, tmp_path, MANIFEST)
     assert read_manifest(tmp_path, digest) == MANIFEST.model_copy(update={"artifact": digest})
