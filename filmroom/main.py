@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from filmroom.commands import first_day, inspect, maintain, review, schedule, turn
@@ -39,14 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns 0 done, 1 failed (one line on stderr), 2 wrong usage."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(args=given, standalone_mode=False)
-    except click.exceptions.Abort:
+        app(args=given)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    except KeyboardInterrupt:
         return _failed("interrupted: run the command again to go on")
-    except click.UsageError as error:
-        error.show()
-        return 2
-    except click.exceptions.Exit as error:
-        return error.exit_code
     except BrokenPipeError:
         sys.stderr.close()
         return 1
@@ -54,11 +50,11 @@ def main(arguments: list[str] | None = None) -> int:
         if "--debug" in given:
             raise
         return _failed(str(error))
-    return code if isinstance(code, int) else 0
+    return 0
 
 
 def _failed(message: str) -> int:
-    click.echo("filmroom: " + " ".join(message.split()), err=True)
+    typer.echo("filmroom: " + " ".join(message.split()), err=True)
     return 1
 
 

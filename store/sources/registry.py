@@ -94,6 +94,8 @@ def _recognise_file(path: Path) -> Reader:
     _check_content(path)
     sample = take_sample(path)
     found = [(reader, phrase) for reader in READERS if (phrase := reader.recognise(sample))]
+    if len(found) > 1:  # a table is any object with usual column names: a format that says more is meant
+        found = [(reader, phrase) for reader, phrase in found if reader is not tabular]
     if len(found) == 1:
         return found[0][0]
     if found:

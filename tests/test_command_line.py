@@ -1,0 +1,275 @@
+"""What a person types and sees: one clear line for what goes wrong, one JSON value for programs."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from filmroom.main import main
+from store.database import open_store
+from store.leases import holding
+from tests.shop_log import bad_argument, forgotten_fact, make_home, satisfied, trace, unwritten_rule, write_lines
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run one command in an empty folder; returns its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*arguments: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = main(list(arguments))
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return run_command
+
+
+def as_json(result: tuple[int, str, str]) -> Any:
+    code, out, err = result
+    assert code == 0, err
+    return json.loads(out)
+
+
+def small_log(folder: Path) -> Path:
+    """Twenty content users, five failing calls, and the same calls as the tool accepts them."""
+    return write_lines(
+        folder / "log.jsonl",
+        *(satisfied(n, spans=[accepted_call(n)]) for n in range(20)),
+        *(bad_argument(n) for n in range(20, 25)),
+    )
+
+
+def accepted_call(number: int) -> dict[str, Any]:
+    arguments = {"order_id": f"#{120 + number % 5}"}
+    return {"id": "c", "kind": "tool", "name": "update_order", "input": arguments, "status": "ok", "output": "changed"}
+
+
+def test_day_one_from_a_log_to_an_applied_correction(run: Run, tmp_path: Path) -> None:
+    log = str(small_log(tmp_path))
+    assert as_json(run("init", "--from", log, "--json"))["written"]
+    assert as_json(run("ingest", log, "--json")) == {
+        "read": 75, "stored": 75, "duplicate": 0, "quarantined": 0, "traces": 25, "spans": 25, "feedback": 25,
+        "format": "native"}  # fmt: skip
+    turned = as_json(run("run", "--json"))
+    assert (turned["traces_seen"], turned["failures"], turned["routes"]["review"]) == (25, 5, 1)
+    [item] = as_json(run("review", "list", "--json"))
+    assert (item["failures"], item["certified"]) == (5, False)
+    done = as_json(run("review", "approve", item["correction"], "--json"))
+    assert done["live"]
+    assert done["undo"] == f"filmroom undo {done['change']}"
+    assert as_json(run("why", done["change"], "--json"))["kind"] == "change"
+    assert as_json(run("doctor", "--json"))["ok"]
+
+
+def test_thumbs_only_asks_for_an_answer_and_takes_it(run: Run, tmp_path: Path) -> None:
+    lines = [[trace(n, input="cancel", output="done"), {"type": "feedback", "trace": f"t{n}", "name": "thumb", "score": 0}]
+             for n in range(5)]  # fmt: skip
+    log = str(write_lines(tmp_path / "log.jsonl", *lines))
+    run("init", "--from", log)
+    run("ingest", log)
+    run("run")
+    [item] = as_json(run("review", "list", "--json"))
+    code, _, err = run("review", "approve", item["correction"])
+    assert (code, err.count("\n")) == (1, 1)
+    moved = run("review", "reroute", item["correction"], "--to", "context", "--answer", "Confirm first.", "--json")
+    assert as_json(moved)["live"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("ingest", "nowhere.jsonl"), "nowhere.jsonl"),
+        (("ingest", "empty.jsonl"), "empty"),
+        (("ingest", "folder"), "nothing readable"),
+        (("ingest", "noise.bin"), "format"),
+        (("ingest", "log.jsonl", "--format", "nonsense"), "native"),
+        (("scan", "nowhere.jsonl"), "nowhere.jsonl"),
+        (("init", "--from", "nowhere.jsonl"), "nowhere.jsonl"),
+        (("--settings", "none.toml", "status"), "none.toml"),
+        (("why", "chg_nothing"), "chg_nothing"),
+        (("undo", "nonsense"), "nonsense"),
+        (("rollback", "rel_nothing"), "rel_nothing"),
+        (("review", "approve", "cor_nothing"), "cor_nothing"),
+        (("schedule", "pause"), "schedule start"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_and_exit_1(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    run("init")
+    small_log(tmp_path)
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 20)
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("filmroom: ")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [("nonsense",), ("review", "reroute", "cor_1", "--to", "moon"), ("why",), ("run", "--no")]
+)
+def test_wrong_usage_is_exit_2(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run(*arguments)[0] == 2
+
+
+def test_reading_commands_make_no_store(run: Run, tmp_path: Path) -> None:
+    for command in ("status", "history", "release", "run"):
+        code, _, err = run(command)
+        assert (code, "filmroom init" in err) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_line_is_kept_apart_and_the_rest_is_read(run: Run, tmp_path: Path) -> None:
+    log = small_log(tmp_path)
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*lines[:10], '{"type": "trace", "id":\n', *lines[10:]]))
+    run("init")
+    done = as_json(run("ingest", str(log), "--json"))
+    assert (done["stored"], done["quarantined"]) == (75, 1)
+    _, _, err = run("ingest", str(log))
+    assert f"{log}:11:" in err
+
+
+def test_a_wrong_column_mapping_names_the_column(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("sentence,answer\nhi,greet\n")
+    (tmp_path / "filmroom.toml").write_text('[sources.log]\nformat = "tabular"\ncolumns = { input = "text" }\n')
+    code, _, err = run("ingest", "table.csv")
+    assert (code, "'text'" in err, "sentence" in err) == (1, True, True)
+
+
+def test_a_misspelt_setting_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "filmroom.toml").write_text("[policy]\nproflie = 'small'\n")
+    code, _, err = run("status")
+    assert (code, "policy.proflie" in err) == (1, True)
+
+
+def test_a_store_that_does_not_answer_is_one_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "filmroom.toml").write_text('[store]\nurl = "postgresql+psycopg://x:secret@127.0.0.1:9/x"\n')
+    code, _, err = run("status")
+    assert (code, "does not answer" in err, "secret" in err, err.count("\n")) == (1, True, False, 1)
+
+
+def test_a_store_from_a_newer_version_is_one_line(run: Run, tmp_path: Path) -> None:
+    run("init")
+    engine = create_engine(f"sqlite:///{tmp_path / 'filmroom.db'}")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    code, _, err = run("run")
+    assert (code, "upgrade filmroom" in err, err.count("\n")) == (1, True, 1)
+
+
+def test_a_second_turn_meanwhile_is_one_line(run: Run, tmp_path: Path) -> None:
+    run("init")
+    store = open_store(f"sqlite:///{tmp_path / 'filmroom.db'}")
+    with holding(store):
+        code, _, err = run("run")
+    store.close()
+    assert (code, "is at work" in err, err.count("\n")) == (1, True, 1)
+
+
+def test_scan_changes_nothing(run: Run, tmp_path: Path) -> None:
+    log = small_log(tmp_path)
+    found = as_json(run("scan", str(log), "--json"))
+    assert (found["failures"], found["cost_usd"], len(found["clusters"])) == (5, 5.0, 1)
+    assert found["clusters"][0]["next"]
+    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+
+
+def test_init_keeps_what_is_there(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "filmroom.toml").write_text("seed = 7\n")
+    assert not as_json(run("init", "--json"))["written"]
+    assert (tmp_path / "filmroom.toml").read_text() == "seed = 7\n"
+
+
+def test_init_from_says_what_is_unknown_and_what_that_switches_off(run: Run, tmp_path: Path) -> None:
+    log = write_lines(tmp_path / "log.jsonl", [{"type": "trace", "id": "1", "input": "hi", "output": "ho"}])
+    unknowns = as_json(run("init", "--from", str(log), "--json"))["unknowns"]
+    assert any("no feedback" in each["what"] for each in unknowns)
+    assert all(each["switches_off"] and each["to_do"] for each in unknowns)
+
+
+def test_settings_written_from_hostile_names_can_be_read(run: Run, tmp_path: Path) -> None:
+    name = 'sc"ore\n]x = 1'
+    lines = [
+        trace(1, input="a", output="b"),
+        {"type": "feedback", "trace": "t1", "name": name, "score": 0, "label": "\u202e]\n"},
+    ]
+    log = write_lines(tmp_path / "log.jsonl", lines)
+    assert as_json(run("init", "--from", str(log), "--json"))["written"]
+    assert as_json(run("status", "--json"))["project"] == "default"
+
+
+def test_history_gives_every_evaluation(run: Run, tmp_path: Path) -> None:
+    make_home(tmp_path)
+    run("init")
+    run("ingest", str(small_log(tmp_path)))
+    run("run")
+    [row] = as_json(run("history", "--json"))
+    assert (row["decision"], row["model"]) == ("skipped", "intents")
+    assert {"retrain", "time", "reason", "arm", "version", "parent", "metrics", "gate", "seconds"} <= row.keys()
+
+
+def kill_somewhere(folder: Path, after_s: float) -> bool:
+    """Start a turn and kill it; whether it was still running."""
+    command = [sys.executable, "-m", "filmroom", "run"]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet, env=env)
+    time.sleep(after_s)
+    running = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return running
+
+
+def end_state(run: Run) -> dict[str, Any]:
+    """Everything a turn decides, without times."""
+    status = as_json(run("status", "--json"))
+    queue = as_json(run("review", "list", "--json"))
+    return {
+        "failures": status["failures"],
+        "clusters": status["clusters"],
+        "corrections": status["corrections"],
+        "queue": sorted((row["correction"], row["failures"], row["target"], row["summary"]) for row in queue),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after_s", [1.2, 2.0, 2.8, 3.6])
+def test_a_turn_killed_and_run_again_ends_as_an_undisturbed_one(run: Run, tmp_path: Path, after_s: float) -> None:
+    groups = [*(satisfied(n) for n in range(300)), *(bad_argument(n) for n in range(300, 500)),
+              *(unwritten_rule(n) for n in range(500, 600)), *(forgotten_fact(n) for n in range(600, 700))]  # fmt: skip
+    log = str(write_lines(tmp_path / "log.jsonl", *groups))
+    run("init")
+    run("ingest", log)
+    kill_somewhere(tmp_path, after_s)
+    kill_somewhere(tmp_path, after_s / 2)
+    run("run")
+    killed = end_state(run)
+    (tmp_path / "filmroom.db").unlink()
+    run("init")
+    run("ingest", log)
+    run("run")
+    assert killed == end_state(run)
+
+
+def test_a_gzipped_log_is_read(run: Run, tmp_path: Path) -> None:
+    log = small_log(tmp_path)
+    (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(log.read_bytes()))
+    run("init")
+    assert as_json(run("ingest", "log.jsonl.gz", "--json"))["stored"] == 75
