@@ -58,7 +58,7 @@ class _Kind:
 KINDS: dict[type, _Kind] = {
     Trace: _Kind("trace", traces, ("input", "output", "error", "attributes", "held_apart")),
     Span: _Kind("span", spans, ("input", "output", "error", "documents", "memories", "attributes")),
-    Feedback: _Kind("feedback", feedback, ("comment", "corrected_output")),
+    Feedback: _Kind("feedback", feedback, ("comment", "corrected_output", "attributes")),
 }
 
 
