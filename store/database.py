@@ -79,10 +79,13 @@ def insert_or_ignore(connection: Connection, table: Table, rows: list[dict[str, 
     if not rows:
         return 0
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    return sum(
-        connection.execute(insert(table).values(part).on_conflict_do_nothing()).rowcount
-        for part in _chunks(rows, max(1, 30_000 // len(table.columns)))
-    )
+    keys = list(table.primary_key.columns)
+    inserted = 0
+    for part in _chunks(rows, max(1, 30_000 // len(table.columns))):
+        # what comes back is counted: psycopg says -1 for the row count of such an insert
+        statement = insert(table).values(part).on_conflict_do_nothing().returning(*keys)
+        inserted += len(connection.execute(statement).all())
+    return inserted
 
 
 def upsert(connection: Connection, table: Table, row: dict[str, Any]) -> None:

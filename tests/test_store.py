@@ -3,7 +3,7 @@
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,14 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine, insert, select, text
 
 from store.bodies import body_of, decode, encode, put_body
-from store.database import Store, open_store
+from store.database import Store, insert_or_ignore, open_store
 from store.errors import LiveMoved, NotFound, SettingsError, StoreMissing, StoreTooNew, StoreUnreachable
 from store.failures import cluster_for, cursor, move_cursor, record_failures, unclustered
 from store.ingest import Tally, ingest, quarantined
 from store.ledger import causes_of, effects_of, events_of, record_event
 from store.records import Failure, Feedback, Fingerprint, Rejected, Span, Trace
 from store.releases import found_project, live_release, move_live, releases_of
-from store.tables import arrivals, metadata
+from store.tables import arrivals, cursors, metadata
 from store.traces import arrived_after, episodes
 from store.why import why
 
@@ -40,7 +40,8 @@ def write(store: Store, *items: Trace | Span | Feedback | Rejected, at_us: int =
     return ingest(store, items, clock=lambda: at_us)
 
 
-def fail_after(_done: object) -> None:
+def and_then_fail(work: Callable[[], object]) -> None:
+    work()
     raise KeyError("the failure in the middle of a transaction")
 
 
@@ -92,14 +93,17 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
 def test_ddl_rolls_back_with_the_rest_on_sqlite(sqlite_url: str) -> None:
     store = open_store(sqlite_url, create=True)
     with pytest.raises(KeyError), store.write() as connection:
-        fail_after(connection.execute(text("CREATE TABLE half (x INTEGER)")))
+        and_then_fail(lambda: connection.execute(text("CREATE TABLE half (x INTEGER)")))
     with store.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM sqlite_master WHERE name = 'half'")).scalar() == 0
     store.close()
 
 
 def test_ingesting_twice_stores_nothing_twice(store: Store) -> None:
-    items = [trace(1, input="hi", output="there"), Span(source="native", trace_external_id="1", external_id="s")]
+    items: list[Trace | Span] = [
+        trace(1, input="hi", output="there"),
+        Span(source="native", trace_external_id="1", external_id="s"),
+    ]
     assert write(store, *items) == Tally(read=2, stored=2, traces=1, spans=1)
     assert write(store, *items) == Tally(read=2, duplicate=2)
 
@@ -177,9 +181,17 @@ def test_a_body_is_replaced_not_doubled(store: Store) -> None:
         assert body_of(connection, "x") == {"a": 2}
 
 
+def test_inserting_or_ignoring_says_how_many_were_new(store: Store) -> None:
+    row = {"project": "p", "name": "pickup", "seq": 1}
+    with store.write() as connection:
+        assert insert_or_ignore(connection, cursors, [row]) == 1
+        assert insert_or_ignore(connection, cursors, [row, {**row, "name": "other"}]) == 1
+        assert insert_or_ignore(connection, cursors, [row]) == 0
+
+
 def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
     with pytest.raises(KeyError), store.write() as connection:
-        fail_after(move_cursor(connection, "default", "pickup", 5))
+        and_then_fail(lambda: move_cursor(connection, "default", "pickup", 5))
     with store.read() as connection:
         assert cursor(connection, "default", "pickup") == 0
 
