@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from flows.pickup import PickedUp, pickup
+from flows.pull import pull
 from flows.retrain import Retrained, retrain
 from flows.review import AutoReviewed, auto_review
 from flows.route import Clustered, Routed, cluster, route
@@ -26,6 +27,7 @@ from store.turns import begin_turn, end_turn
 Stage = Callable[[Workspace], Any]
 
 STAGES: tuple[tuple[str, Stage], ...] = (
+    ("pull", pull),
     ("pickup", pickup),
     ("cluster", cluster),
     ("verify", verify),

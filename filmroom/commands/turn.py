@@ -2,15 +2,11 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from filmroom.session import Json, Session, note, progress, say, say_json, time_text
-
-if TYPE_CHECKING:
-    from store.ingest import Tally
-    from store.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -27,6 +23,7 @@ def ingest(
     as_json: Json = False,
 ) -> None:
     """Read a log into the store. Reading it again stores nothing twice."""
+    from flows.pull import read_log
     from store.ingest import Tally, quarantined
 
     session: Session = context.obj
@@ -34,7 +31,10 @@ def ingest(
     total, formats = Tally(), set[str]()
     with session.store(create=True) as store:
         for path in paths:
-            name, tally = read_into(store, settings, path, format=format, source=source)
+            with progress(f"reading {path.name}", None) as advance:
+                name, tally = read_log(
+                    store, settings, path, format=format, source=source, stored=lambda tally: advance(tally.read)
+                )
             formats.add(name)
             total.add(tally)
         rejected = quarantined(store, 3) if total.quarantined else []
@@ -52,49 +52,15 @@ def ingest(
         say("next: filmroom run")
 
 
-def read_into(
-    store: Any, settings: "Settings", path: Path, *, format: str = "auto", source: str | None = None
-) -> "tuple[str, Tally]":
-    """Ingest one path with a progress bar; returns the format's name and what became of the records."""
-    from store.errors import SettingsError
-    from store.ingest import ingest as write
-    from store.settings import SourceSection
-    from store.sources import read
-    from store.sources.contract import SourceOptions
-    from store.sources.registry import recognise
-
-    if source is not None and source not in settings.sources:
-        known = ", ".join(settings.sources) or "none"
-        raise SettingsError(f"--source {source}: the settings name no [sources.{source}]; they name {known}")
-    section = settings.sources.get(source, SourceSection()) if source else _only(settings)
-    options = SourceOptions.of(section, project=settings.project)
-    name = format if format != "auto" else section.format
-    name = recognise(path).name if name == "auto" else name
-    with progress(f"reading {path.name}", None) as advance:
-        tally = write(store, read(path, format=name, options=options), stored=lambda tally: advance(tally.read))
-    return name, tally
-
-
-def _only(settings: "Settings") -> Any:
-    """The one source of the settings, whose mapping then applies; defaults where there are none or several."""
-    from store.settings import SourceSection
-
-    return next(iter(settings.sources.values())) if len(settings.sources) == 1 else SourceSection()
-
-
 def run(context: typer.Context, as_json: Json = False) -> None:
     """One turn: pick failures up, route them, retrain where it is worth it, watch what was changed."""
+    from flows.run import run_turn
+    from flows.turn import STAGES
     from store.settings import FILE_NAME
 
     session: Session = context.obj
-    settings = session.settings()
-    with session.workspace() as workspace:
-        for name, source in settings.sources.items():
-            if source.path is not None:
-                read_into(workspace.store, settings, settings.home / source.path, source=name)
-        from flows.run import run_turn
-
-        summary, tracked = run_turn(workspace, session.settings_file or Path(FILE_NAME))
+    with session.workspace() as workspace, progress("turning", len(STAGES)) as advance:
+        summary, tracked = run_turn(workspace, session.settings_file or Path(FILE_NAME), done=lambda: advance(1))
     shown = summary.model_dump(mode="json")
     if as_json:
         say_json(shown)
