@@ -6,18 +6,21 @@ A batch is one transaction: rows, bodies and arrivals together.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from hashlib import blake2b
-from itertools import islice
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, func, insert, select, text
+from sqlalchemy import Connection, Table, func, select, text
 
-from store.bodies import encode, in_parts
+from store.bodies import encode, json_bytes, pack
+from store.bulk import digests_of, insert_rows
 from store.database import Clock, Store, insert_or_ignore, wall_clock
 from store.records import Feedback, Rejected, Span, Trace, derived_id
 from store.tables import arrivals, bodies, feedback, quarantine, spans, traces
 
-BATCH = 2000
-"""Records a transaction."""
+BATCH = 5000
+"""Records a transaction at the most."""
+BATCH_BYTES = 16 * 1024 * 1024
+"""Bytes of bodies, compressed, that end a batch early: it is held in memory."""
 
 Item = Trace | Span | Feedback | Rejected
 
@@ -50,9 +53,15 @@ class _Kind:
     text: tuple[str, ...]
     """Fields that go to the body."""
     columns: tuple[str, ...] = field(init=False)
+    values: Callable[[Any], tuple[Any, ...]] = field(init=False)
+    """A record's values in the order of `columns`."""
+    texts: Callable[[Any], tuple[Any, ...]] = field(init=False)
+    """A record's values in the order of `text`."""
 
     def __post_init__(self) -> None:
         self.columns = tuple(column.name for column in self.table.columns if column.name not in {"id", "digest"})
+        self.values = attrgetter(*self.columns)
+        self.texts = attrgetter(*self.text)
 
 
 KINDS: dict[type, _Kind] = {
@@ -71,71 +80,94 @@ def ingest(
 ) -> Tally:
     """Write the items in batches; `stored` is told the tally so far after each batch that is safely in the store."""
     total = Tally()
-    batches = iter(items)
-    while batch := list(islice(batches, BATCH)):
-        total.add(_write(store, batch, clock()))
+    batch = Batch(store.project)
+    for item in items:
+        batch.add(item)
+        if batch.is_full:
+            total.add(batch.write(store, clock()))
+            stored(total)
+            batch = Batch(store.project)
+    if batch.read:
+        total.add(batch.write(store, clock()))
         stored(total)
     return total
 
 
-def _write(store: Store, batch: list[Item], now_us: int) -> Tally:
-    tally = Tally(read=len(batch))
-    with store.write() as connection:
-        touched: dict[tuple[str, str], None] = {}
-        for kind in KINDS:
-            records = [item for item in batch if type(item) is kind]
-            changed = _write_kind(connection, store.project, KINDS[kind], records)
-            tally.stored += len(changed)
-            tally.duplicate += len(records) - len(changed)
-            setattr(tally, "feedback" if kind is Feedback else KINDS[kind].name + "s", len(changed))
-            touched.update({(KINDS[kind].name, trace_id): None for trace_id in changed})
-        _append_arrivals(connection, store.project, list(touched), now_us)
-        rejects = [item for item in batch if isinstance(item, Rejected)]
-        tally.quarantined = len(rejects)
-        _keep_rejects(connection, store.project, rejects, now_us)
-    return tally
+class Batch:
+    """Records laid out as rows, for one transaction. Of records with the same id the last wins."""
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+        self.read = 0
+        self.bytes = 0
+        self._rows: dict[type, dict[str, _Row]] = {kind: {} for kind in KINDS}
+        self._rejects: list[Rejected] = []
+
+    @property
+    def is_full(self) -> bool:
+        return self.read >= BATCH or self.bytes >= BATCH_BYTES
+
+    def add(self, item: Item) -> None:
+        self.read += 1
+        if isinstance(item, Rejected):
+            self._rejects.append(item)
+            self.bytes += len(item.raw)
+            return
+        row = _lay_out(KINDS[type(item)], item, self.project)
+        self._rows[type(item)][row.id] = row
+        self.bytes += len(row.body)
+
+    def write(self, store: Store, now_us: int) -> Tally:
+        """One transaction with all of it; the tally counts as stored what was new or changed."""
+        tally = Tally(read=self.read, quarantined=len(self._rejects))
+        with store.write() as connection:
+            touched: dict[tuple[str, str], None] = {}
+            for kind, rows in self._rows.items():
+                changed = _write_kind(connection, self.project, KINDS[kind], rows)
+                setattr(tally, "feedback" if kind is Feedback else KINDS[kind].name + "s", len(changed))
+                touched.update({(KINDS[kind].name, trace_id): None for trace_id in changed})
+                tally.stored += len(changed)
+            _append_arrivals(connection, self.project, list(touched), now_us)
+            _keep_rejects(connection, self.project, self._rejects, now_us)
+        tally.duplicate = tally.read - tally.stored - tally.quarantined
+        return tally
 
 
-def _write_kind(connection: Connection, project: str, kind: _Kind, records: list[Any]) -> list[str]:
-    """Insert or update the records; returns the trace id of each that was new or changed (the last of equal ids wins)."""
-    rows: dict[str, tuple[dict[str, Any], bytes]] = {}
-    for record in records:
-        row, body = _lay_out(kind, record, project)
-        rows[row["id"]] = (row, body)
-    known = _digests(connection, kind.table, list(rows))
-    fresh = [pair for id_, pair in rows.items() if id_ not in known]
-    stale = [pair for id_, pair in rows.items() if id_ in known and known[id_] != pair[0]["digest"]]
-    if fresh:
-        connection.execute(insert(kind.table), [row for row, _ in fresh])
-        connection.execute(insert(bodies), [_body_row(row, body) for row, body in fresh])
-    for row, body in stale:
-        connection.execute(kind.table.update().where(kind.table.c.id == row["id"]).values(row))
-        connection.execute(bodies.update().where(bodies.c.id == row["id"]).values(data=body))
-    return [row["id"] if kind.table is traces else row["trace_id"] for row, _ in fresh + stale]
+class _Row(NamedTuple):
+    """One record as it is stored."""
+
+    id: str
+    trace_id: str
+    values: tuple[Any, ...]
+    """In the order of its kind's columns."""
+    digest: str
+    body: bytes
 
 
-def _lay_out(kind: _Kind, record: Any, project: str) -> tuple[dict[str, Any], bytes]:
+def _write_kind(connection: Connection, project: str, kind: _Kind, rows: dict[str, _Row]) -> list[str]:
+    """Insert or update the rows; returns the trace id of each that was new or changed."""
+    known = digests_of(connection, kind.table, rows)
+    fresh = [row for row in rows.values() if row.id not in known]
+    stale = [row for row in rows.values() if row.id in known and known[row.id] != row.digest]
+    columns = (*kind.columns, "id", "digest")
+    insert_rows(connection, kind.table, columns, [(*row.values, row.id, row.digest) for row in fresh])
+    insert_rows(connection, bodies, ("id", "project", "data"), [(row.id, project, row.body) for row in fresh])
+    for row in stale:
+        values = dict(zip(columns, (*row.values, row.id, row.digest), strict=True))
+        connection.execute(kind.table.update().where(kind.table.c.id == row.id).values(values))
+        connection.execute(bodies.update().where(bodies.c.id == row.id).values(data=row.body))
+    return [row.trace_id for row in fresh + stale]
+
+
+def _lay_out(kind: _Kind, record: Any, project: str) -> _Row:
     if record.project != project:
         record = record.model_copy(update={"project": project})
-    row = {name: getattr(record, name) for name in kind.columns}
-    body = encode({name: value for name in kind.text if (value := getattr(record, name)) not in (None, {}, ())})
-    digest = blake2b(repr(tuple(row.values())).encode("utf-8", "surrogatepass"), digest_size=10)
-    digest.update(body)
-    row["id"] = record.id
-    row["digest"] = digest.hexdigest()
-    return row, body
-
-
-def _body_row(row: dict[str, Any], body: bytes) -> dict[str, Any]:
-    return {"id": row["id"], "project": row["project"], "data": body}
-
-
-def _digests(connection: Connection, table: Table, ids: list[str]) -> dict[str, str]:
-    statement = select(table.c.id, table.c.digest).where(table.c.id.in_(bindparam("ids", expanding=True)))
-    found: dict[str, str] = {}
-    for part in in_parts(ids):
-        found.update({row.id: row.digest for row in connection.execute(statement, {"ids": part})})
-    return found
+    values = kind.values(record)
+    texts = zip(kind.text, kind.texts(record), strict=True)
+    body = json_bytes({name: value for name, value in texts if value not in (None, {}, ())})
+    digest = blake2b(repr(values).encode("utf-8", "surrogatepass") + body, digest_size=10).hexdigest()
+    id_ = record.id
+    return _Row(id_, id_ if kind.table is traces else record.trace_id, values, digest, pack(body))
 
 
 def _append_arrivals(connection: Connection, project: str, touched: list[tuple[str, str]], now_us: int) -> None:
@@ -146,8 +178,8 @@ def _append_arrivals(connection: Connection, project: str, touched: list[tuple[s
         connection.execute(
             text("SELECT pg_advisory_xact_lock(hashtext(:key))"), {"key": "filmroom arrivals " + project}
         )
-    rows = [{"project": project, "kind": kind, "trace_id": trace_id, "at_us": now_us} for kind, trace_id in touched]
-    connection.execute(insert(arrivals), rows)
+    rows = [(project, kind, trace_id, now_us) for kind, trace_id in touched]
+    insert_rows(connection, arrivals, ("project", "kind", "trace_id", "at_us"), rows)
 
 
 def _keep_rejects(connection: Connection, project: str, rejects: list[Rejected], now_us: int) -> None:

@@ -25,12 +25,11 @@ def short_hash(*parts: str) -> str:
     >>> short_hash("a", "bc") == short_hash("ab", "c")
     False
     """
-    digest = hashlib.blake2b(digest_size=10)
+    pieces: list[bytes] = []
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "big"))
-        digest.update(data)
-    return digest.hexdigest()
+        pieces += (len(data).to_bytes(8, "big"), data)
+    return hashlib.blake2b(b"".join(pieces), digest_size=10).hexdigest()
 
 
 def derived_id(prefix: str, *parts: str) -> str:

@@ -1,5 +1,6 @@
 """What production said: traces, their spans, and what people and programs said of them."""
 
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -31,6 +32,12 @@ class Record(BaseModel):
     """A frozen value with named fields; unknown fields are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@lru_cache(maxsize=1024)
+def _trace_id(project: str, source: str, external_id: str) -> str:
+    """Remembered, since a trace, its spans and its feedback mostly come together."""
+    return derived_id("trc", project, source, external_id)
 
 
 class Trace(Record):
@@ -77,7 +84,7 @@ class Trace(Record):
     @property
     def id(self) -> str:
         """`trc_` and 20 hexadecimal digits, from project, source and external id."""
-        return derived_id("trc", self.project, self.source, self.external_id)
+        return _trace_id(self.project, self.source, self.external_id)
 
 
 class Span(Record):
@@ -118,7 +125,7 @@ class Span(Record):
 
     @property
     def trace_id(self) -> str:
-        return derived_id("trc", self.project, self.source, self.trace_external_id)
+        return _trace_id(self.project, self.source, self.trace_external_id)
 
     @property
     def id(self) -> str:
@@ -151,7 +158,7 @@ class Feedback(Record):
 
     @property
     def trace_id(self) -> str:
-        return derived_id("trc", self.project, self.source, self.trace_external_id)
+        return _trace_id(self.project, self.source, self.trace_external_id)
 
     @property
     def id(self) -> str:

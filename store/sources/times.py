@@ -48,7 +48,7 @@ def parse_time(value: JsonValue, zone: ZoneInfo | None = None) -> Moment | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise BadRecord(f"not a time: {short(value)}")
-    return _from_epoch(Decimal(value) if isinstance(value, int) else Decimal(repr(value)), value)
+    return _from_epoch(value if isinstance(value, int) else Decimal(repr(value)), value)
 
 
 def _from_text(text: str, zone: ZoneInfo | None) -> Moment | None:
@@ -78,7 +78,7 @@ def _from_other(text: str, zone: ZoneInfo | None) -> Moment | None:
     return _from_epoch(Decimal(text), text)
 
 
-def _from_epoch(number: Decimal, value: JsonValue) -> Moment | None:
+def _from_epoch(number: Decimal | int, value: JsonValue) -> Moment | None:
     if not number:
         return None
     if number < _SMALLEST:
