@@ -6,6 +6,7 @@ inside the two functions that serve, after its environment has been applied: it 
 
 import asyncio
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -33,6 +34,8 @@ ENTRYPOINT = "flows.improve.improve"
 _SHORTEST_S = 10.0
 _SWEEP_EVERY_S = 5.0
 _PLAN_WITHIN_S = 10.0
+_PATIENCE_S = 5.0
+"""A busy machine's server may take so long to say that it is well."""
 
 
 def start(
@@ -62,7 +65,7 @@ def start(
 def list_schedules(settings: Settings, *, last_turn: ScheduledRun | None = None) -> list[ScheduleState]:
     """The schedules of this home; where none answers, the one the settings describe, with the store's `last_turn`."""
     running = running_schedule(prefect_home(settings.home))
-    if running is None or not answers(api_url(running.port)):
+    if running is None or not answers(api_url(running.port), timeout_s=_PATIENCE_S):
         return [planned(settings, last_turn)]
     api = PrefectApi(running.port)
     return [observed(api, deployment) for deployment in api.deployments()] or [planned(settings, last_turn)]
@@ -198,6 +201,8 @@ def _serve(deployment: "RunnerDeployment", ready: Callable[[], None]) -> None:
 
     runner = Runner(limit=2, pause_on_shutdown=False)
     runner.add_deployment(deployment)
+    # Ctrl-C, which would otherwise leave the running turn Running in Prefect's books; `start` sees to SIGTERM itself.
+    signal.signal(signal.SIGINT, runner.handle_sigterm)
     ready()
     asyncio.run(runner.start())
 
@@ -211,7 +216,7 @@ def _running_api(settings: Settings) -> PrefectApi:
     running = running_schedule(prefect_home(settings.home))
     if running is None:
         raise NotAllowed("the schedule is not running: start it with `filmroom schedule start`")
-    if not answers(api_url(running.port)):
+    if not answers(api_url(running.port), timeout_s=_PATIENCE_S):
         raise NotAllowed(f"the schedule (process {running.pid}) does not answer yet: try again in half a minute")
     return PrefectApi(running.port)
 

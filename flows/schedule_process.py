@@ -55,13 +55,14 @@ def running_schedule(folder: Path) -> Running | None:
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
     """End the block in order at SIGTERM or SIGINT: both are the ordinary end of a schedule. Main thread only."""
-    before = signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
+    before = signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0)), signal.getsignal(signal.SIGINT)
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
         return
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, before[0])
+        signal.signal(signal.SIGINT, before[1])
 
 
 def _locked(file: IO[str], *, tries: int = 1) -> bool:

@@ -168,7 +168,7 @@ def test_a_second_start_says_in_one_line_that_one_is_running(running: Home) -> N
 
 @pytest.mark.prefect
 @pytest.mark.slow
-def test_sigterm_ends_the_schedule_a_running_turn_and_the_server(running: Home) -> None:
+def test_a_signal_ends_the_schedule_a_running_turn_and_the_server(running: Home) -> None:
     (running.folder / "hold").touch()
     set_interval(running.settings, 10)
     wait_until(lambda: running.last_state == "running", TURN_S)
