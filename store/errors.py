@@ -10,6 +10,7 @@
     |   +-- StoreInUse           another process holds the lease
     |   +-- LeaseLost            this process held the lease too long without a sign of life
     |   +-- LiveMoved            another process moved the live pointer first
+    |   +-- WriterBusy           more arrives than can be written
     +-- InputError
     |   +-- SourceMissing        no such file
     |   +-- SourceEmpty          the file holds nothing
@@ -67,6 +68,10 @@ class LeaseLost(StoreError):
 
 class LiveMoved(StoreError):
     """Another process changed the live release first: run the command again."""
+
+
+class WriterBusy(StoreError):
+    """More arrives than can be written: send it again in a moment."""
 
 
 class InputError(FilmroomError):

@@ -104,6 +104,19 @@ class ScheduleSection(Section):
     """Loopback port of the embedded Prefect server."""
 
 
+class ConsoleSection(Section):
+    """What `filmroom serve` listens on."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; beyond this machine only with a token."""
+    port: int = Field(default=4220, ge=0, le=65535)
+    token: str | None = None
+    """What clients send as `Authorization: Bearer TOKEN`; better in FILMROOM_CONSOLE__TOKEN, or here as `sha256:` and the
+    64 hexadecimal digits of its SHA-256. None: whoever is on this machine may send."""
+    max_body_mb: int = Field(default=32, ge=1, le=1024)
+    """Largest request, decompressed, in MiB."""
+
+
 class Settings(BaseSettings):
     """The whole of `filmroom.toml`; a `FILMROOM_SECTION__KEY` variable outranks the file."""
 
@@ -120,6 +133,7 @@ class Settings(BaseSettings):
     policy: PolicySection = PolicySection()
     prices: Prices = Prices()
     schedule: ScheduleSection = ScheduleSection()
+    console: ConsoleSection = ConsoleSection()
     seed: int = 0
 
     @classmethod
@@ -145,7 +159,7 @@ class Settings(BaseSettings):
     @property
     def digest(self) -> str:
         """Twelve digits over everything that can change a decision; where the store lies is not part of it."""
-        return content_hash(self.model_dump(mode="json", exclude={"home", "store", "schedule"}))[:12]
+        return content_hash(self.model_dump(mode="json", exclude={"home", "store", "schedule", "console"}))[:12]
 
     def policy_in_force(self, profile: ProfileName) -> Policy:
         """The profile's defaults with this file's overrides."""

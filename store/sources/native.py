@@ -38,6 +38,18 @@ def read(path: Path, options: SourceOptions) -> Iterator[Item]:
     return read_objects(path, lines.items)
 
 
+def feedback_items(values: Iterable[JsonValue], options: SourceOptions, *, place: str) -> list[Item]:
+    """The feedback in JSON values as they were sent to `place`; a value that is none is rejected alone, with its number."""
+    lines = _Lines(Path(place), options)
+    items: list[Item] = []
+    for number, value in enumerate(values, 1):
+        try:
+            items.append(lines.feedback(value))
+        except BadRecord as error:
+            items.append(reject(Path(place), number, str(error), canonical_json(value)))
+    return items
+
+
 def _names_a_trace(value: dict[str, JsonValue]) -> bool:
     return value["type"] == "trace" or "trace" in value
 
@@ -121,6 +133,13 @@ class _Lines:
         if kind == "feedback":
             return (self._make_feedback(record.value, {}),)
         raise BadRecord(f"type: {short(kind)} is none of {', '.join(_TYPES)}")
+
+    def feedback(self, value: JsonValue) -> Feedback:
+        """The feedback in a value that may leave out its type. Raises BadRecord."""
+        line = _as_object(value)
+        if line.get("type", "feedback") != "feedback":
+            raise BadRecord(f"type: {short(line['type'])} is not feedback")
+        return self._make_feedback(line, {})
 
     def _with_inline(self, record: JsonRecord) -> list[Item]:
         spans = _inline(record.value, "spans")
