@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 import orjson
-from sqlalchemy import ARRAY, Connection, Dialect, String, Table, bindparam, column, func, literal, select
+from sqlalchemy import ARRAY, Connection, Dialect, Select, String, Table, bindparam, column, func, literal, select
 
 ROWS = 100
 """Rows a statement; with the widest table 2,300 values, where SQLite allows 32,766."""
@@ -39,6 +39,14 @@ def digests_of(connection: Connection, table: Table, ids: Iterable[str]) -> dict
         statement = select(table.c.id, table.c.digest).where(table.c.id == func.any(literal(wanted, ARRAY(String))))
         found = connection.execute(statement)
     return {row[0]: row[1] for row in found}
+
+
+def listed(connection: Connection, values: Iterable[str]) -> Select[tuple[str]]:
+    """The values as a subquery for `in_`: one parameter, however many there are."""
+    if connection.dialect.name == "sqlite":
+        each = func.json_each(orjson.dumps(list(values)).decode()).table_valued(column("value", String))
+        return select(each.c.value)
+    return select(func.unnest(literal(list(values), ARRAY(String))))
 
 
 @lru_cache(maxsize=1024)

@@ -3,19 +3,21 @@
 A batch is one transaction: rows, bodies and arrivals together.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
-from hashlib import blake2b
-from operator import attrgetter
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
-from sqlalchemy import Connection, Table, func, select, text
+from sqlalchemy import Connection, func, select, text
 
-from store.bodies import encode, json_bytes, pack
-from store.bulk import digests_of, insert_rows
+from store.addresses import is_address, moved_home, with_homes
+from store.bodies import encode
+from store.bulk import digests_of, insert_rows, listed
 from store.database import Clock, Store, insert_or_ignore, wall_clock
-from store.records import Feedback, Rejected, Span, Trace, derived_id
-from store.tables import arrivals, bodies, feedback, quarantine, spans, traces
+from store.kinds import KINDS, Kind, Row, kind_of, lay_out
+from store.late import assembled_again
+from store.records import AssembledTrace, Feedback, Rejected, Span, Trace, derived_id
+from store.tables import arrivals, bodies, quarantine
 
 BATCH = 5000
 """Records a transaction at the most."""
@@ -44,33 +46,6 @@ class Tally:
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
-@dataclass
-class _Kind:
-    """How one kind of record is laid into its table and its body."""
-
-    name: str
-    table: Table
-    text: tuple[str, ...]
-    """Fields that go to the body."""
-    columns: tuple[str, ...] = field(init=False)
-    values: Callable[[Any], tuple[Any, ...]] = field(init=False)
-    """A record's values in the order of `columns`."""
-    texts: Callable[[Any], tuple[Any, ...]] = field(init=False)
-    """A record's values in the order of `text`."""
-
-    def __post_init__(self) -> None:
-        self.columns = tuple(column.name for column in self.table.columns if column.name not in {"id", "digest"})
-        self.values = attrgetter(*self.columns)
-        self.texts = attrgetter(*self.text)
-
-
-KINDS: dict[type, _Kind] = {
-    Trace: _Kind("trace", traces, ("input", "output", "error", "attributes", "held_apart")),
-    Span: _Kind("span", spans, ("input", "output", "error", "documents", "memories", "attributes")),
-    Feedback: _Kind("feedback", feedback, ("comment", "corrected_output", "attributes")),
-}
-
-
 def ingest(
     store: Store,
     items: Iterable[Item],
@@ -94,14 +69,17 @@ def ingest(
 
 
 class Batch:
-    """Records laid out as rows, for one transaction. Of records with the same id the last wins."""
+    """Records laid out as rows, for one transaction. Of records with the same id the later one wins."""
 
     def __init__(self, project: str) -> None:
         self.project = project
         self.read = 0
         self.bytes = 0
-        self._rows: dict[type, dict[str, _Row]] = {kind: {} for kind in KINDS}
+        self._rows: dict[type, dict[str, Row]] = {kind: {} for kind in KINDS}
         self._rejects: list[Rejected] = []
+        self._assembled: dict[str, AssembledTrace] = {}
+        self._addressed: list[Feedback] = []
+        """Feedback that names a span or a conversation, and not its trace."""
 
     @property
     def is_full(self) -> bool:
@@ -113,42 +91,62 @@ class Batch:
             self._rejects.append(item)
             self.bytes += len(item.raw)
             return
-        row = _lay_out(KINDS[type(item)], item, self.project)
-        self._rows[type(item)][row.id] = row
-        self.bytes += len(row.body)
+        if isinstance(item, Feedback) and is_address(item.trace_external_id):
+            self._addressed.append(item)
+            return
+        self.bytes += len(self._lay(item).body)
+
+    def _lay(self, record: Trace | Span | Feedback) -> Row:
+        kind, row = kind_of(record), lay_out(record, self.project)
+        rows = self._rows[Trace if isinstance(record, Trace) else type(record)]
+        known = rows.get(row.id)
+        if known is None or not kind.is_outdated(row.values, _said_us(kind, known)):
+            rows[row.id] = row
+        if isinstance(record, AssembledTrace):
+            self._assembled[row.id] = record
+        return row
 
     def write(self, store: Store, now_us: int) -> Tally:
         """One transaction with all of it; the tally counts as stored what was new or changed."""
         tally = Tally(read=self.read, quarantined=len(self._rejects))
+        touched: dict[tuple[str, str], None] = {}
         with store.write() as connection:
-            touched: dict[tuple[str, str], None] = {}
-            for kind, rows in self._rows.items():
-                changed = _write_kind(connection, self.project, KINDS[kind], rows)
-                setattr(tally, "feedback" if kind is Feedback else KINDS[kind].name + "s", len(changed))
-                touched.update({(KINDS[kind].name, trace_id): None for trace_id in changed})
-                tally.stored += len(changed)
+            tally.spans = self._write(connection, Span, touched)
+            for trace in assembled_again(connection, self._assembled, Counter(self._span_traces())):
+                self._lay(trace)
+            tally.traces = self._write(connection, Trace, touched)
+            for given in with_homes(connection, self.project, self._addressed):
+                self._lay(given)
+            tally.feedback = self._write(connection, Feedback, touched)
+            self._rows[Feedback] = {}
+            for given in moved_home(connection, self.project, self._rows[Span], self._rows[Trace]):
+                self._lay(given)
+            self._write(connection, Feedback, touched)
             _append_arrivals(connection, self.project, list(touched), now_us)
             _keep_rejects(connection, self.project, self._rejects, now_us)
+        tally.stored = tally.traces + tally.spans + tally.feedback
         tally.duplicate = tally.read - tally.stored - tally.quarantined
         return tally
 
+    def _write(self, connection: Connection, kind: type, touched: dict[tuple[str, str], None]) -> int:
+        """Write the rows of one kind; returns how many were new or changed."""
+        changed = _write_kind(connection, self.project, KINDS[kind], self._rows[kind])
+        touched.update({(KINDS[kind].name, trace_id): None for trace_id in changed})
+        return len(changed)
 
-class _Row(NamedTuple):
-    """One record as it is stored."""
-
-    id: str
-    trace_id: str
-    values: tuple[Any, ...]
-    """In the order of its kind's columns."""
-    digest: str
-    body: bytes
+    def _span_traces(self) -> Iterable[str]:
+        """The trace of each span here, where it matters."""
+        return (row.trace_id for row in self._rows[Span].values()) if self._assembled else ()
 
 
-def _write_kind(connection: Connection, project: str, kind: _Kind, rows: dict[str, _Row]) -> list[str]:
-    """Insert or update the rows; returns the trace id of each that was new or changed."""
+def _write_kind(connection: Connection, project: str, kind: Kind, rows: dict[str, Row]) -> list[str]:
+    """Insert or update the rows; returns the trace id of each that was new or changed. Outdated ones are taken out."""
     known = digests_of(connection, kind.table, rows)
     fresh = [row for row in rows.values() if row.id not in known]
     stale = [row for row in rows.values() if row.id in known and known[row.id] != row.digest]
+    for row in _outdated(connection, kind, stale):
+        stale.remove(row)
+        del rows[row.id]
     columns = (*kind.columns, "id", "digest")
     insert_rows(connection, kind.table, columns, [(*row.values, row.id, row.digest) for row in fresh])
     insert_rows(connection, bodies, ("id", "project", "data"), [(row.id, project, row.body) for row in fresh])
@@ -159,15 +157,18 @@ def _write_kind(connection: Connection, project: str, kind: _Kind, rows: dict[st
     return [row.trace_id for row in fresh + stale]
 
 
-def _lay_out(kind: _Kind, record: Any, project: str) -> _Row:
-    if record.project != project:
-        record = record.model_copy(update={"project": project})
-    values = kind.values(record)
-    texts = zip(kind.text, kind.texts(record), strict=True)
-    body = json_bytes({name: value for name, value in texts if value not in (None, {}, ())})
-    digest = blake2b(repr(values).encode("utf-8", "surrogatepass") + body, digest_size=10).hexdigest()
-    id_ = record.id
-    return _Row(id_, id_ if kind.table is traces else record.trace_id, values, digest, pack(body))
+def _outdated(connection: Connection, kind: Kind, rows: list[Row]) -> list[Row]:
+    """The rows that are older than what is stored under their ids."""
+    if not rows or kind.revised_by is None:
+        return []
+    column = kind.table.c[kind.revised_by]
+    statement = select(kind.table.c.id, column).where(kind.table.c.id.in_(listed(connection, [row.id for row in rows])))
+    known = {row[0]: row[1] for row in connection.execute(statement)}
+    return [row for row in rows if kind.is_outdated(row.values, known[row.id])]
+
+
+def _said_us(kind: Kind, row: Row) -> Any:
+    return row.values[kind.columns.index(kind.revised_by)] if kind.revised_by else None
 
 
 def _append_arrivals(connection: Connection, project: str, touched: list[tuple[str, str]], now_us: int) -> None:

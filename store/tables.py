@@ -22,6 +22,8 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
+    literal_column,
 )
 from sqlalchemy.types import TypeDecorator
 
@@ -76,6 +78,7 @@ traces = Table(
     Column("digest", String(20), nullable=False),
     Index("ix_traces_project_started", "project", "started_us"),
     Index("ix_traces_project_user", "project", "user", "started_us"),
+    Index("ix_traces_session", "session"),
 )
 
 spans = Table(
@@ -103,6 +106,7 @@ spans = Table(
     Column("output_tokens", BigInteger),
     Column("cost_usd", Float),
     Column("digest", String(20), nullable=False),
+    Index("ix_spans_external_id", "external_id"),
 )
 
 feedback = Table(
@@ -122,6 +126,12 @@ feedback = Table(
     Column("principal", String),
     Column("given_us", BigInteger),
     Column("digest", String(20), nullable=False),
+)
+
+parked = func.substr(feedback.c.trace_external_id, 1, 1) == literal_column("'?'")
+"""Whether feedback waits for its trace (`store.addresses`); few rows do, so that their index is small."""
+Index(
+    "ix_feedback_parked", feedback.c.project, feedback.c.trace_external_id, sqlite_where=parked, postgresql_where=parked
 )
 
 bodies = Table(

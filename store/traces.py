@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, and_, bindparam, func, select
 
 from store.bodies import bodies_of, in_parts
-from store.ingest import KINDS
+from store.kinds import KINDS
 from store.records import Episode, Feedback, Span, Trace
 from store.tables import arrivals, failures, feedback, spans, traces
 
@@ -35,6 +35,27 @@ def episode(connection: Connection, trace_id: str) -> Episode | None:
     """One trace with its spans and feedback; None: there is no such trace."""
     found = episodes(connection, [trace_id])
     return found[0] if found else None
+
+
+def traces_of(connection: Connection, trace_ids: Sequence[str]) -> list[Trace]:
+    """The traces with these ids, without their spans."""
+    rows = _rows(connection, traces, "id", trace_ids)
+    texts = bodies_of(connection, [row.id for row in rows])
+    return [_record(Trace, row, texts) for row in rows]
+
+
+def spans_of(connection: Connection, trace_ids: Sequence[str]) -> dict[str, list[Span]]:
+    """The spans of these traces in no order, by trace id; a trace without spans is left out."""
+    rows = _rows(connection, spans, "trace_id", trace_ids)
+    texts = bodies_of(connection, [row.id for row in rows])
+    return _grouped(_record(Span, row, texts) for row in rows)
+
+
+def feedback_of(connection: Connection, trace_ids: Sequence[str]) -> dict[str, list[Feedback]]:
+    """The feedback on these traces in no order, by trace id."""
+    rows = _rows(connection, feedback, "trace_id", trace_ids)
+    texts = bodies_of(connection, [row.id for row in rows])
+    return _grouped(_record(Feedback, row, texts) for row in rows)
 
 
 def arrived_after(

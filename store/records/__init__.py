@@ -22,6 +22,7 @@ from store.records.decisions import (
 from store.records.identity import content_hash, derived_id, short_hash
 from store.records.policy import Evidence, Meaning, Policy, Prices, policy_for
 from store.records.production import (
+    AssembledTrace,
     Episode,
     Feedback,
     Record,
@@ -46,6 +47,7 @@ from store.records.weights import DatasetRow, GateStage, Hold, Retrain, RetrainD
 __all__ = [
     "ACTIONS",
     "TARGETS",
+    "AssembledTrace",
     "Case",
     "Change",
     "Cluster",

@@ -87,6 +87,17 @@ class Trace(Record):
         return _trace_id(self.project, self.source, self.external_id)
 
 
+class AssembledTrace(Trace):
+    """A trace that its log does not have: put together from the spans that were read with it, which come before it.
+
+    Where the store holds other spans of it too, it is put together again from all of them, so that the order in which
+    spans arrive makes no difference.
+    """
+
+    span_count: int
+    """Of how many spans it was put together."""
+
+
 class Span(Record):
     """One step of a trace."""
 
