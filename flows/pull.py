@@ -5,12 +5,13 @@ from pathlib import Path
 
 from flows.workspace import Workspace
 from store.database import Clock, Store, wall_clock
-from store.errors import SettingsError
+from store.errors import SettingsError, SourceUnreachable
 from store.ingest import Tally, ingest
 from store.records import Record
 from store.settings import Settings, SourceSection
 from store.sources import read
 from store.sources.contract import SourceOptions
+from store.sources.meter import Meter
 from store.sources.registry import recognise
 
 
@@ -23,20 +24,50 @@ class Pulled(Record):
     lines: tuple[str, ...] = ()
 
     def markdown(self) -> str:
-        return "\n".join(f"* {line}" for line in self.lines) or "No source of the settings names a `path`."
+        return "\n".join(f"* {line}" for line in self.lines) or "No source of the settings names a `path` or a `pull`."
 
 
 def pull(workspace: Workspace) -> Pulled:
-    """Read every source of the settings that names a path; what was read before is not stored twice."""
+    """Read every source of the settings that names a path or a system; what was read before is not stored twice.
+
+    A system that does not answer is said, and does not stop the turn: it is read from the same place in the next.
+    """
     lines, total = [], Tally()
     for name, section in workspace.settings.sources.items():
-        if section.path is None:
+        if section.path is None and section.pull is None:
             continue
-        path = workspace.settings.home / section.path
-        _, tally = read_log(workspace.store, workspace.settings, path, source=name, clock=workspace.clock)
+        try:
+            _, tally = read_source(workspace.store, workspace.settings, name, clock=workspace.clock)
+        except SourceUnreachable as error:
+            lines.append(f"{name}: not read: {error}")
+            continue
         total.add(tally)
         lines.append(f"{name}: {tally.stored} stored, {tally.duplicate} were there, {tally.quarantined} in quarantine")
     return Pulled(stored=total.stored, quarantined=total.quarantined, lines=tuple(lines))
+
+
+def read_source(
+    store: Store,
+    settings: Settings,
+    name: str,
+    *,
+    clock: Clock = wall_clock,
+    stored: Callable[[Tally], None] = lambda _tally: None,
+) -> tuple[str, Tally]:
+    """Read what `[sources.NAME]` names, its path or its system; returns the format's name and what became of the records.
+
+    Raises SettingsError where it names neither, SourceUnreachable.
+    """
+    section = _section(settings, name)
+    if section.pull is not None:
+        from store.pulls import pull_source
+
+        return section.format, pull_source(store, name, section, clock=clock, stored=stored)
+    if section.path is None:
+        raise SettingsError(
+            f"[sources.{name}] names no `path` and no `pull`: name the files to read, or set one of them"
+        )
+    return read_log(store, settings, settings.home / section.path, source=name, clock=clock, stored=stored)
 
 
 def read_log(
@@ -46,6 +77,7 @@ def read_log(
     *,
     format: str = "auto",
     source: str | None = None,
+    meter: Meter | None = None,
     clock: Clock = wall_clock,
     stored: Callable[[Tally], None] = lambda _tally: None,
 ) -> tuple[str, Tally]:
@@ -57,7 +89,7 @@ def read_log(
     options = SourceOptions.of(section := _section(settings, source), project=settings.project)
     name = format if format != "auto" else section.format
     name = recognise(path).name if name == "auto" else name
-    return name, ingest(store, read(path, format=name, options=options), clock=clock, stored=stored)
+    return name, ingest(store, read(path, format=name, options=options, meter=meter), clock=clock, stored=stored)
 
 
 def _section(settings: Settings, source: str | None) -> SourceSection:

@@ -14,6 +14,7 @@
     +-- InputError
     |   +-- SourceMissing        no such file
     |   +-- SourceEmpty          the file holds nothing
+    |   +-- SourceUnreachable    a system that is pulled from does not answer, or refuses the key
     |   +-- UnknownFormat        no reader recognises it, or several do
     |   +-- MappingError         a column mapping that does not fit the file
     +-- NotFound                 no such id
@@ -84,6 +85,10 @@ class SourceMissing(InputError):
 
 class SourceEmpty(InputError):
     """The file is empty."""
+
+
+class SourceUnreachable(InputError):
+    """The system does not answer: check `pull` in the settings, and that it runs."""
 
 
 class UnknownFormat(InputError):

@@ -42,6 +42,24 @@ class SourceSection(Section):
     A file with labels alone names the source whose traces it labels."""
     label_only: bool = False
     """Tabular formats: every row is a label of a trace that comes elsewhere, whatever else stands in it."""
+    pull: str | None = None
+    """URL of a running system, `format` one of `langfuse`, `mlflow`, `phoenix`: read at the start of each turn."""
+    space: str | None = None
+    """The project there (Phoenix) or the experiment (MLflow), by name or id; None: `default`, or all experiments."""
+    token_env: str | None = None
+    """Environment variable with a bearer token; None: the system's own variable, where it is set."""
+    user_env: str | None = None
+    """Environment variable with the user, or Langfuse's public key; None: the system's own variable."""
+    password_env: str | None = None
+    """Environment variable with the password, or Langfuse's secret key; None: the system's own variable."""
+    page_size: int = Field(default=500, ge=1, le=1000)
+    """Records a request."""
+    since_days: float = Field(default=90.0, gt=0)
+    """How far back the first pull goes."""
+    overlap_hours: float = Field(default=24.0, ge=0)
+    """How far back of the last pull the next begins: traces may be sent that late."""
+    feedback_days: float = Field(default=30.0, ge=0)
+    """How long after a trace its feedback is looked for, in systems that do not list feedback by its own time."""
 
 
 class AgentSection(Section):

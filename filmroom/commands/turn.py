@@ -1,12 +1,20 @@
 """`ingest`, `run` and `status`: a log comes in, the loop turns, and where things stand."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from filmroom.session import Json, Session, note, progress, say, say_json, time_text
+
+if TYPE_CHECKING:
+    from store.database import Store
+    from store.ingest import Tally
+    from store.settings import Settings
+    from store.sources.meter import Meter
 
 
 def register(app: typer.Typer) -> None:
@@ -17,24 +25,23 @@ def register(app: typer.Typer) -> None:
 
 def ingest(
     context: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(help="Files or folders to read.")],
+    paths: Annotated[list[Path] | None, typer.Argument(help="Files or folders to read.")] = None,
     format: Annotated[str, typer.Option(help="Format of the files; `auto` recognises it.")] = "auto",
-    source: Annotated[str | None, typer.Option(help="The `[sources.NAME]` whose column mapping applies.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="The `[sources.NAME]` whose mapping applies; without paths, the one to read.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Read a log into the store. Reading it again stores nothing twice."""
-    from flows.pull import read_log
     from store.ingest import Tally, quarantined
 
+    if not paths and source is None:
+        raise typer.BadParameter("name the files to read, or a source of the settings with --source")
     session: Session = context.obj
     settings = session.settings()
     total, formats = Tally(), set[str]()
     with session.store(create=True) as store:
-        for path in paths:
-            with progress(f"reading {path.name}", None) as advance:
-                name, tally = read_log(
-                    store, settings, path, format=format, source=source, stored=lambda tally: advance(tally.read)
-                )
+        for name, tally in _read(store, settings, paths or [], format, source):
             formats.add(name)
             total.add(tally)
         rejected = quarantined(store, 3) if total.quarantined else []
@@ -50,6 +57,27 @@ def ingest(
         note(f"  {each['path']}:{each['line'] or '-'}: {each['reason']}")
     if total.stored:
         say("next: filmroom run")
+
+
+def _read(
+    store: "Store", settings: "Settings", paths: list[Path], format: str, source: str | None
+) -> "Iterator[tuple[str, Tally]]":
+    """Read each path, or the source where none is named; yields the format's name and what became of the records."""
+    from flows.pull import read_log, read_source
+    from store.sources.meter import Meter
+
+    if source is not None and not paths:
+        with progress(f"reading {source}", None) as advance:
+            yield read_source(store, settings, source, stored=lambda tally: advance(tally.read))
+    for path in paths:
+        meter = Meter(path)
+        with progress(f"reading {path.name}", meter.total) as advance:
+            show = partial(_advance, advance, meter)
+            yield read_log(store, settings, path, format=format, source=source, meter=meter, stored=show)
+
+
+def _advance(advance: "Callable[[int], None]", meter: "Meter", _: object) -> None:
+    advance(meter.advanced())
 
 
 def run(context: typer.Context, as_json: Json = False) -> None:

@@ -3,8 +3,10 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
+from weakref import WeakValueDictionary
 
 from store.errors import InputError, SourceMissing
 from store.records import Rejected
@@ -17,6 +19,9 @@ MAX_RECORD_BYTES = 64 * 1024 * 1024
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+
+_OPEN: "WeakValueDictionary[str, BufferedReader]" = WeakValueDictionary()
+"""The file on the disk behind each path that was opened last, for whoever shows how far the reading is."""
 
 
 class Line(NamedTuple):
@@ -41,10 +46,26 @@ def open_bytes(path: Path) -> BinaryIO:
         raise InputError(f"{path}: cannot be opened: {error.strerror}") from error
     magic = stream.read(2)
     stream.seek(0)
+    _OPEN[str(path)] = stream
     if magic != GZIP_MAGIC:
         return stream
-    stream.close()
-    return cast(BinaryIO, gzip.open(path, "rb"))
+    unpacked = gzip.GzipFile(fileobj=stream, mode="rb")
+    unpacked.myfileobj = stream  # type: ignore[assignment]  # closing it closes any file, not a FileIO alone
+    return cast(BinaryIO, unpacked)
+
+
+def position_of(path: Path) -> int:
+    """Bytes of the file that its last reader has taken from the disk so far; 0 where nobody is reading it."""
+    stream = _OPEN.get(str(path))
+    return 0 if stream is None or stream.closed else stream.tell()
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file itself, or the files below a folder in name order, without hidden ones; none where there is no such path."""
+    if not path.is_dir():
+        return [path] if path.exists() else []
+    inside = ((file, file.relative_to(path).parts) for file in path.rglob("*") if file.is_file())
+    return sorted(file for file, parts in inside if not any(part.startswith(".") for part in parts))
 
 
 def reject(path: Path, line: int | None, reason: str, raw: bytes | str = "") -> Rejected:

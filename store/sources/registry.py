@@ -6,8 +6,9 @@ from pathlib import Path
 from store.errors import InputError, SourceEmpty, SourceMissing, UnknownFormat
 from store.sources import chat_runs, native, tabular
 from store.sources.contract import Item, Reader, Sample, SourceOptions
-from store.sources.files import GZIP_MAGIC, read_head, reject
+from store.sources.files import GZIP_MAGIC, files_of, read_head, reject
 from store.sources.json_records import HEAD_BYTES, take_sample
+from store.sources.meter import Meter
 from store.sources.rows import header_of
 
 READERS: tuple[Reader, ...] = (
@@ -39,7 +40,7 @@ def recognise(path: Path) -> Reader:
     if not path.is_dir():
         return _recognise_file(path)
     first: str | None = None
-    for file in _files(path):
+    for file in files_of(path):
         try:
             return _recognise_file(file)
         except (UnknownFormat, SourceEmpty) as error:
@@ -47,26 +48,34 @@ def recognise(path: Path) -> Reader:
     raise InputError(f"{path}: nothing readable in this folder" + (f"; {first}" if first else ", it holds no files"))
 
 
-def read(path: Path, *, format: str = "auto", options: SourceOptions | None = None) -> Iterator[Item]:
+def read(
+    path: Path, *, format: str = "auto", options: SourceOptions | None = None, meter: Meter | None = None
+) -> Iterator[Item]:
     """The records of a file, or of every file of a folder in name order; what cannot be read comes as `Rejected`.
+
+    `meter` follows how far it is.
 
     Raises what `recognise` raises, and MappingError where the columns do not fit, at the first record; inside a folder
     such a file is rejected as a whole and the others are read.
     """
     options = options or SourceOptions()
+    meter = meter or Meter(path)
     named = None if format == "auto" else reader_named(format)
     if path.is_dir():
-        yield from _read_folder(path, named, options)
+        yield from _read_folder(path, named, options, meter)
         return
     _check_content(path)
     reader = named or _for_file(path, options)
+    meter.begin(path)
     yield from reader.read(path, options)
+    meter.end()
 
 
-def _read_folder(folder: Path, named: Reader | None, options: SourceOptions) -> Iterator[Item]:
+def _read_folder(folder: Path, named: Reader | None, options: SourceOptions, meter: Meter) -> Iterator[Item]:
     if named is None and not options.columns:
         recognise(folder)
-    for file in _files(folder):
+    for file in files_of(folder):
+        meter.begin(file)
         try:
             _check_content(file)
             reader = named or _for_file(file, options)
@@ -75,6 +84,7 @@ def _read_folder(folder: Path, named: Reader | None, options: SourceOptions) -> 
             continue
         except InputError as error:
             yield reject(file, None, str(error))
+    meter.end()
 
 
 def reader_named(format: str) -> Reader:
@@ -113,12 +123,6 @@ def _check_content(path: Path) -> None:
         return
     damaged = path.stat().st_size and "it holds nothing that can be read, or its gzip stream is damaged"
     raise SourceEmpty(f"{path}: {damaged or 'the file is empty'}")
-
-
-def _files(folder: Path) -> list[Path]:
-    """The files below a folder in name order, without hidden ones."""
-    inside = ((file, file.relative_to(folder).parts) for file in folder.rglob("*") if file.is_file())
-    return sorted(file for file, parts in inside if not any(part.startswith(".") for part in parts))
 
 
 def _seen(sample: Sample) -> str:
