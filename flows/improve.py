@@ -17,23 +17,30 @@ from flows.turn import Stage, TurnSummary, turn
 from flows.workspace import Workspace, open_workspace
 from store.settings import read_settings
 
+UNREACHED = "Failed to reach API"
+"""How Prefect begins the RuntimeError it raises where its server does not answer."""
+
 
 @flow(name="improve", persist_result=False, validate_parameters=True)
 async def improve(settings_file: str, actor: str = "schedule") -> dict[str, Any]:
     """One turn over the project of these settings; its summary as JSON."""
-    return await asyncio.to_thread(_turn, Path(settings_file), actor)
+    return _turn(Path(settings_file), actor)
 
 
 def run_tracked(settings_file: Path, actor: str) -> TurnSummary | None:
-    """One turn tracked by the server of `PREFECT_API_URL`; None: the server went away in the middle of it."""
+    """One turn tracked by the server of `PREFECT_API_URL`; None: the server went away before it or in the middle of it."""
     try:
         return TurnSummary(**asyncio.run(improve(str(settings_file), actor)))
-    except (httpx.HTTPError, PrefectException, RuntimeError):
+    except (httpx.HTTPError, PrefectException):
+        return None
+    except RuntimeError as error:
+        if not str(error).startswith(UNREACHED):
+            raise
         return None
 
 
 def _turn(settings_file: Path, actor: str) -> dict[str, Any]:
-    """In a thread of its own: the stages are synchronous, and Prefect's heartbeat needs the event loop meanwhile."""
+    """In the flow's own thread, so that a SIGTERM reaches a stage at once; Prefect's heartbeat has a thread of its own."""
     with open_workspace(read_settings(settings_file), actor=actor) as workspace:
         return turn(workspace, run_stage=_as_task).model_dump(mode="json")
 

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from flows.prefect_environment import apply, prefect_home
 from flows.prefect_server import tracking_url
+from flows.schedule_process import running_schedule
 from flows.turn import Stage, TurnSummary, turn
 from flows.workspace import Workspace
 
@@ -27,7 +29,11 @@ def run_turn(
         return turn(
             workspace, run_stage=run_stage
         ), "untracked: no Prefect server is running (`filmroom schedule start`)"
-    os.environ["PREFECT_API_URL"] = url
+    running = running_schedule(prefect_home(workspace.settings.home))
+    if running is None:
+        os.environ["PREFECT_API_URL"] = url
+    else:
+        apply(workspace.settings.home, running.port)
     from flows.improve import run_tracked
 
     summary = run_tracked(settings_file.resolve(), workspace.actor)
