@@ -10,10 +10,11 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, text
 
-from store.addresses import is_address, moved_home, with_homes
+from store.addresses import is_address
 from store.bodies import encode
 from store.bulk import digests_of, insert_rows, listed
 from store.database import Clock, Store, insert_or_ignore, wall_clock
+from store.homes import moved_home, with_homes
 from store.kinds import KINDS, Kind, Row, kind_of, lay_out
 from store.late import assembled_again
 from store.records import AssembledTrace, Feedback, Rejected, Span, Trace, derived_id
@@ -103,7 +104,9 @@ class Batch:
         if known is None or not kind.is_outdated(row.values, _said_us(kind, known)):
             rows[row.id] = row
         if isinstance(record, AssembledTrace):
-            self._assembled[row.id] = record
+            earlier = self._assembled.get(row.id)
+            apart = {**earlier.held_apart, **record.held_apart} if earlier else record.held_apart
+            self._assembled[row.id] = record.model_copy(update={"held_apart": apart}) if earlier else record
         return row
 
     def write(self, store: Store, now_us: int) -> Tally:
