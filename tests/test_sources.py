@@ -104,7 +104,7 @@ def test_an_unknown_format_says_what_was_seen(tmp_path: Path) -> None:
     ("content", "seen"),
     [
         (bytes(range(256)) * 40, "it is binary"),
-        (b"PAR1\x00\x01", "it is a Parquet file; export it"),
+        (b"PAR1\x00\x01", "it is a Parquet file of no system that is known; export it"),
         ("a,b".encode("utf-16"), "it is UTF-16 text; convert it"),
         (gzip.compress(gzip.compress(b"x")), "it is gzip inside gzip"),
     ],

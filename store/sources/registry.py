@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from store.errors import InputError, SourceEmpty, SourceMissing, UnknownFormat
-from store.sources import chat_runs, native, tabular
+from store.sources import chat_runs, native, otlp, phoenix, tabular
 from store.sources.contract import Item, Reader, Sample, SourceOptions
 from store.sources.files import GZIP_MAGIC, files_of, read_head, reject
 from store.sources.json_records import HEAD_BYTES, take_sample
@@ -13,6 +13,8 @@ from store.sources.rows import header_of
 
 READERS: tuple[Reader, ...] = (
     native,
+    otlp,
+    phoenix,
     chat_runs,
     tabular,
 )
@@ -20,7 +22,7 @@ READERS: tuple[Reader, ...] = (
 FORMATS: tuple[str, ...] = tuple(reader.name for reader in READERS)
 
 _BINARY = {
-    b"PAR1": "a Parquet file; export it as JSONL or CSV",
+    b"PAR1": "a Parquet file of no system that is known; export it as JSONL or CSV",
     b"PK\x03\x04": "a ZIP archive (or a spreadsheet); unpack it, or export it as CSV",
     b"SQLite format 3": "an SQLite database; export the table as JSONL or CSV",
     b"\xff\xfe": "UTF-16 text; convert it, for example with `iconv -f utf-16 -t utf-8`",
