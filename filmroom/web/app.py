@@ -22,7 +22,7 @@ from store.group_commit import GroupWriter
 from store.records import Rejected
 from store.sources.contract import BadRecord, Item, SourceOptions
 from store.sources.native import feedback_items
-from store.sources.otlp import decode_request
+from store.sources.otlp import decode_request, rejected_spans
 from store.sources.sanitise import parse_json
 
 Handler = Callable[["Api", Request, str], Awaitable[Response]]
@@ -81,7 +81,7 @@ async def _traces(api: Api, request: Request, media_type: str) -> Response:
     items = await run_in_threadpool(decode_request, body, content_type=media_type, options=api.options)
     await _store(api, items)
     rejected = _rejected(items)
-    return accepted_traces(media_type, len(rejected), _summary(rejected))
+    return accepted_traces(media_type, rejected_spans(items), _summary(rejected))
 
 
 async def _feedback(api: Api, request: Request, _: str) -> Response:

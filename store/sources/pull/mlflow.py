@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from store.records import Feedback, Rejected
 from store.sources.contract import Item
 from store.sources.mlflow import items_of_trace
+from store.sources.otlp_json import attributes_of
 from store.sources.pull.client import BrokenPage
 from store.sources.pull.contract import Task
 from store.sources.pull.slices import Slice, pages_of, rejected
@@ -68,7 +69,8 @@ def _whole(task: Task, ids: list[str], infos: dict[str, Any]) -> Iterator[Item]:
     found = {each["trace_info"]["trace_id"]: each for each in answer.get("traces", ())}
     for id_ in ids:
         whole = found.get(id_, {})
-        trace = {"info": infos[id_], "data": {"spans": whole.get("spans", [])}}
+        spans = [{**span, "attributes": attributes_of(span.get("attributes"))} for span in whole.get("spans", ())]
+        trace = {"info": infos[id_], "data": {"spans": spans}}
         yield from items_of_trace(trace, task.options, place=f"{_WHOLE} {id_}")
 
 

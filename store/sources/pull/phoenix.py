@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from store.records import Rejected
 from store.sources.contract import Item
-from store.sources.phoenix import items_of_annotations, items_of_spans
+from store.sources.phoenix import items_of_page
 from store.sources.pull.client import BrokenPage
 from store.sources.pull.contract import Task
 from store.sources.pull.slices import Slice, iso, pages_of, rejected
@@ -33,7 +33,7 @@ def traces(task: Task) -> Iterator[Item]:
         if isinstance(page, Rejected):
             yield page
         else:
-            yield from items_of_spans(page, task.options, place=_path(task, "spans"))
+            yield from items_of_page(page, task.options, place=_path(task, "spans"))
 
 
 def feedback(task: Task) -> Iterator[Item]:
@@ -49,7 +49,7 @@ def _annotations(task: Task, kind: str, ids: list[str]) -> Iterator[Item]:
     for start in range(0, len(ids), _IDS):
         try:
             for page in _by_cursor(task, name, {f"{kind}_ids": ids[start : start + _IDS]}, _ANNOTATIONS):
-                yield from items_of_annotations(page, task.options, place=_path(task, name))
+                yield from items_of_page(page, task.options, place=_path(task, name))
         except BrokenPage as error:
             yield rejected(error)
 
