@@ -7,6 +7,7 @@ the root; every reader of a tracing system hands its steps to `assembled`.
 from collections.abc import Callable
 from typing import Any
 
+from store.assembled import CLAIMS, assemble
 from store.records import Rejected, Span, Trace
 from store.sources.contract import BadRecord, Item
 from store.sources.fields import make
@@ -45,6 +46,30 @@ def assembled(trace: Draft | None, steps: list[Draft], owner: Draft, refuse: Ref
         except BadRecord as error:
             items.append(refuse(f"span {step.get('external_id')!r}: {error}"))
     return items
+
+
+def out_of_spans(claims: Draft, steps: list[Draft], owner: Draft, refuse: Refuse, apart: Draft) -> list[Item]:
+    """The spans in order, then the trace they are so far, for logs that may give a trace's spans in several pieces.
+
+    `claims` is what they say of the whole, kept with the first of them, so that the trace can be put together again.
+    """
+    prompt = _said(*(step.get("prompt_version") for step in reversed(steps)))
+    claims = {key: value for key, value in ({"prompt_version": prompt} | claims).items() if value not in (None, {}, "")}
+    items = assembled(None, steps, owner, refuse)
+    spans = [item for item in items if isinstance(item, Span)]
+    if not spans:
+        return items
+    if claims:
+        top = _root_span(spans)
+        marked = top.model_copy(update={"attributes": top.attributes | {CLAIMS: claims}})
+        items = [marked if item is top else item for item in items]
+        spans = [item for item in items if isinstance(item, Span)]
+    return [*items, assemble(spans, apart)]
+
+
+def _root_span(spans: list[Span]) -> Span:
+    ids = {span.external_id for span in spans}
+    return next((span for span in spans if span.parent_external_id not in ids), spans[0])
 
 
 def _latest(steps: list[Draft]) -> list[Draft]:

@@ -11,7 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from store.records import Rejected
-from store.sources.assembly import Draft, Refuse, assembled
+from store.sources.assembly import Draft, Refuse, assembled, out_of_spans
 from store.sources.contract import BadRecord, Item, Sample, SourceOptions
 from store.sources.fields import as_id
 from store.sources.files import reject
@@ -66,8 +66,8 @@ def items_of_page(
 ) -> list[Item]:
     """The records of one page of the API: traces, observations of version 2, scores of version 3, or one trace.
 
-    Observations make a trace where its root is among them; with `whole` also where its root is missing, for pages that
-    hold all observations of their traces. What cannot be read comes as `Rejected` with `place` as its path.
+    Observations make a trace that is put together again when more of them come; with `whole` a trace as it is, for pages
+    that hold all observations of their traces. What cannot be read comes as `Rejected` with `place` as its path.
     """
     reading = _Reading(options, place, whole=whole)
     rows = page.get("data", page) if isinstance(page, dict) else page
@@ -154,7 +154,7 @@ def _key_of(record: JsonRecord) -> str:
 class _Reading:
     """Makes our records of Langfuse's; remembers which traces had a row of their own."""
 
-    def __init__(self, options: SourceOptions, place: str, *, whole: bool = True) -> None:
+    def __init__(self, options: SourceOptions, place: str, *, whole: bool = False) -> None:
         self._owner: Draft = {"project": options.project, "source": options.source or name}
         self._place = place
         self._whole = whole
@@ -200,14 +200,14 @@ class _Reading:
         steps = [observation_draft(row, apart) for row in rows]
         for row in rows:
             hold_expected(row, apart)
-        roots = any(not step["parent_external_id"] for step in steps) or any(
-            row.get("is_root_observation") is True for row in rows
-        )
-        trace = None
-        if not alone and (roots or self._whole):
-            trace = trace_of_observations(rows, apart)
-            trace["held_apart"] = apart
-        return assembled(trace, steps, self._owner, self._refuse(record))
+        refuse = self._refuse(record)
+        if alone:
+            return assembled(None, steps, self._owner, refuse)
+        claims = trace_of_observations(rows, apart)
+        if self._whole:
+            trace = claims | {"external_id": steps[0]["trace_external_id"], "held_apart": apart}
+            return assembled(trace, steps, self._owner, refuse)
+        return out_of_spans(claims, steps, self._owner, refuse, apart)
 
     def _trace(self, trace: Object, observations: list[Object], record: JsonRecord) -> list[Item]:
         row, apart = in_snake_case(trace), dict[str, JsonValue]()

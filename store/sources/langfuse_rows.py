@@ -211,9 +211,9 @@ def _own(row: Object) -> dict[str, str | None]:
 
 
 def trace_of_observations(rows: list[Object], apart: Object) -> Draft:
-    """A trace's fields from the observations that carry them: user, session, name, tags; its input from a marked root."""
+    """What observations say of their trace: user, session, name, tags; its input from a marked root."""
     marked = [row for row in rows if row.get("is_root_observation") is True or row.get("is_app_root") is True]
-    said: dict[str, Any] = {"external_id": trace_id_of(rows[0])}
+    said: dict[str, Any] = {}
     for row in rows:
         found = _own(row) | {"name": as_text(row.get("trace_name"))}
         said |= {key: value for key, value in found.items() if value and key not in said}

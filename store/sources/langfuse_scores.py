@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from store.addresses import of_session, of_span
 from store.records import Feedback
 from store.records.production import SourceKind
 from store.sources.assembly import Draft
@@ -26,7 +27,7 @@ _SAID = (
 
 
 def score_feedback(row: Object, owner: Draft) -> Feedback:
-    """The feedback that a score in snake_case is. Raises BadRecord where it is not of a trace or of an observation."""
+    """The feedback that a score in snake_case is, of a trace, an observation or a session; raises BadRecord for any other."""
     trace, span = _target(row)
     name = as_text(row.get("name")) or "score"
     given = moment(row, "timestamp", "created_at", "updated_at")
@@ -51,8 +52,9 @@ def _target(row: Object) -> tuple[str, str | None]:
     trace = as_id(row.get("trace_id"))
     if trace is not None:
         return trace, as_id(row.get("observation_id"))
-    if row.get("session_id"):
-        raise BadRecord(f"a score of session {row['session_id']!r}; only scores of a trace or an observation are read")
+    session = as_id(row.get("session_id"))
+    if session is not None:
+        return of_session(session), None
     raise BadRecord("trace_id: missing; it is the trace that the score is of")
 
 
@@ -60,10 +62,11 @@ def _of_subject(subject: Object) -> tuple[str, str | None]:
     kind, id_ = subject.get("kind"), as_id(subject.get("id"))
     if kind == "trace" and id_:
         return id_, None
-    trace = as_id(subject.get("traceId") or subject.get("trace_id"))
-    if kind == "observation" and id_ and trace:
-        return trace, id_
-    raise BadRecord(f"a score of {kind} {id_!r}; only scores of a trace or an observation are read")
+    if kind == "observation" and id_:
+        return as_id(subject.get("traceId") or subject.get("trace_id")) or of_span(id_), id_
+    if kind == "session" and id_:
+        return of_session(id_), None
+    raise BadRecord(f"a score of {kind} {id_!r}; scores of traces, observations and sessions are read")
 
 
 def _source_kind(row: Object, name: str) -> SourceKind:

@@ -4,7 +4,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from store.errors import InputError, SourceEmpty, SourceMissing, UnknownFormat
-from store.sources import chat_runs, native, otlp, phoenix, tabular
+from store.sources import (
+    anthropic,
+    chat_runs,
+    langfuse,
+    langsmith,
+    mlflow,
+    native,
+    openai,
+    opik,
+    otlp,
+    phoenix,
+    tabular,
+    tensorzero,
+    weave,
+)
 from store.sources.contract import Item, Reader, Sample, SourceOptions
 from store.sources.files import GZIP_MAGIC, files_of, read_head, reject
 from store.sources.json_records import HEAD_BYTES, take_sample
@@ -15,6 +29,14 @@ READERS: tuple[Reader, ...] = (
     native,
     otlp,
     phoenix,
+    langfuse,
+    mlflow,
+    langsmith,
+    openai,
+    anthropic,
+    opik,
+    weave,
+    tensorzero,
     chat_runs,
     tabular,
 )

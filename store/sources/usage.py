@@ -99,6 +99,18 @@ def either(usage: JsonValue) -> Tokens:
     return found
 
 
+def gemini(usage: JsonValue) -> Tokens:
+    """Of Gemini, which counts its thoughts beside the answer.
+
+    >>> gemini({"promptTokenCount": 67, "candidatesTokenCount": 19, "thoughtsTokenCount": 54}).output
+    73
+    """
+    found = inclusive(usage)
+    if found.reasoning is None:
+        return found
+    return found._replace(output=(found.output or 0) + found.reasoning)
+
+
 def langfuse(details: JsonValue) -> Tokens:
     """Of Langfuse's `usageDetails`, whose keys vary: parts of the input and the output add up unless the total says not.
 
