@@ -74,6 +74,13 @@ def gather(workspace: Workspace, name: str) -> TrainingData:
         live = live_version(connection, workspace.project, name)
         rows = labelled(connection, workspace, name)
         evaluations = retrains_of(connection, workspace.project, name)
+    return assemble(workspace, name, live, rows, evaluations)
+
+
+def assemble(
+    workspace: Workspace, name: str, live: Version | None, rows: Sequence[Labelled], evaluations: Sequence[Retrain]
+) -> TrainingData:
+    """Parts the rows that the live version has learnt from those it has not, and holds the suspects among the latter."""
     learnt = _learnt(live, evaluations)
     base = list(training_rows(workspace.settings, name)) + [each.row for each in rows if each.row.trace_id in learnt]
     fresh = [each for each in rows if each.row.trace_id not in learnt]

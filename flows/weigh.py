@@ -37,8 +37,15 @@ def weigh(workspace: Workspace, name: str) -> Retrain:
         return leave_row(
             workspace, new_row(workspace, name, "skipped", str(error), to_yes="mend that, then `filmroom run`")
         )
+    return weighed(workspace, data, started)
+
+
+def weighed(workspace: Workspace, data: TrainingData, started: float) -> Retrain:
+    """The evaluation over what was gathered: evidence, probe, trigger, and the training where it says so."""
     evidence = _evidence(workspace, data)
-    skipped = new_row(workspace, name, "skipped", evidence.sentence, to_yes=evidence.to_yes, numbers=evidence.numbers)
+    skipped = new_row(
+        workspace, data.name, "skipped", evidence.sentence, to_yes=evidence.to_yes, numbers=evidence.numbers
+    )
     skipped = skipped.model_copy(update={"data_digest": data.digest})
     if not evidence.ok:
         return leave_row(workspace, skipped)

@@ -26,7 +26,7 @@ from store.sources.rows import header_of, read_rows
 name = "opik"
 
 _LISTS = ("traces", "spans", "scores", "content")
-_OF_OPIK = ("project_name", "project_id", "feedback_scores", "thread_id", "error_info", "total_estimated_cost")
+_OF_OPIK = ("project_name", "feedback_scores", "error_info", "total_estimated_cost", "last_updated_at", "visibility_mode")
 
 
 def recognise(sample: Sample) -> str | None:

@@ -77,6 +77,10 @@ def _records(path: Path) -> Iterable[JsonRecord | Rejected]:
     return (JsonRecord(row.line, row.cells, row.data) if isinstance(row, Row) else row for row in rows)
 
 
+_SAID = {"name", "type", "op_name"}
+"""What the spans, runs and scores of other systems say beside a project and a trace, and Phoenix's listings do not."""
+
+
 def _elements(value: Object) -> list[JsonValue]:
     """The elements of a page; a record that is no page is its own element."""
     found = value.get("data")
@@ -91,7 +95,7 @@ def _kind(element: Object) -> str | None:
         return "span"
     if isinstance(element.get("attributes"), list) and "span_id" in element and "start_time_unix_nano" in element:
         return "otlp span"
-    if "project_id" in element and ("trace_id" in element or "session_id" in element):
+    if "project_id" in element and ("trace_id" in element or "session_id" in element) and not _SAID & element.keys():
         return "trace without its span" if "trace_id" in element else "session without its span"
     return None
 
