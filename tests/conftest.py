@@ -3,6 +3,7 @@
 The environment is set before anything imports Prefect, which reads it once: no server of the user's is reached, nothing
 is written to their home, nothing is reported. Their `FILMROOM_*` settings do not reach the tests either.
 
+`FILMROOM_TEST_PEERS` is read by `tests.peers`.
 `FILMROOM_TEST_POSTGRES`: `0` leaves the tests on PostgreSQL out, `1` makes a missing server a failure and not a skip.
 """
 
@@ -21,7 +22,8 @@ PREFECT_HOME = Path(tempfile.mkdtemp(prefix="filmroom-prefect-"))
 POSTGRES = os.environ.get("FILMROOM_TEST_POSTGRES", "")
 
 for name in [name for name in os.environ if name.startswith(("FILMROOM_", "PREFECT_"))]:
-    del os.environ[name]
+    if not name.startswith("FILMROOM_TEST_"):
+        del os.environ[name]
 os.environ |= {
     "PREFECT_HOME": str(PREFECT_HOME),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",

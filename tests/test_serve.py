@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import httpx
 import pytest
@@ -36,7 +36,7 @@ from store.database import Store, open_store
 from store.errors import StoreUnreachable, WriterBusy
 from store.group_commit import GroupWriter
 from store.ingest import quarantined
-from store.records import Episode, Feedback, Rejected, Trace
+from store.records import Episode, Rejected, Trace
 from store.sources.contract import SourceOptions
 from store.tables import feedback, traces
 from store.traces import count_traces, episodes
@@ -228,7 +228,7 @@ def test_many_senders_share_commits_and_each_finds_its_part(store: Store) -> Non
 
 
 def test_one_senders_impossible_record_does_not_fail_the_others(store: Store) -> None:
-    bad = Feedback.model_construct(source="t", trace_external_id=5)
+    bad = Trace.model_construct(source="t", external_id=cast(str, 5))
     gate = threading.Event()
 
     def clock() -> int:
@@ -308,11 +308,11 @@ def running(home: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     subprocess.run([*command, "init"], cwd=home, env=environment, check=True, capture_output=True)
     arguments = [*command, "serve", "--port", "0", "--json"]
     process = subprocess.Popen(arguments, cwd=home, env=environment, stdout=subprocess.PIPE, text=True)
+    out = cast(IO[str], process.stdout)
     try:
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(5)]
+        lines = [out.readline() for _ in range(5)]
         yield json.loads("".join(lines))["url"], process
     finally:
         process.kill()
         process.wait()
-        process.stdout.close()
+        out.close()

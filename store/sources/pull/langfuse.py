@@ -34,16 +34,17 @@ def traces(task: Task) -> Iterator[Item]:
 
 def feedback(task: Task) -> Iterator[Item]:
     """Scores by their own time: a score that comes late for an old trace is a new score."""
-    if not _has(task, "/api/public/v3/scores", {"limit": 1}):
-        pages = _numbered(task, "/api/public/v2/scores")
-        yield from _items(task, task.fresh, pages, "/api/public/v2/scores")
+    path = "/api/public/v3/scores"
+    if not _has(task, path, {"limit": 1}):
+        older = "/api/public/v2/scores"
+        yield from _items(task, task.fresh, _numbered(task, older), older)
         return
 
     def pages(part: Slice, tries: int) -> Iterable[JsonValue]:
         bounds = {"fromTimestamp": iso(part.start_us), "toTimestamp": iso(part.end_us), "fields": "details,subject"}
-        yield from _by_cursor(task, "/api/public/v3/scores", bounds, min(task.page_size, _MOST_SCORES), tries)
+        yield from _by_cursor(task, path, bounds, min(task.page_size, _MOST_SCORES), tries)
 
-    yield from _items(task, task.fresh, pages, "/api/public/v3/scores")
+    yield from _items(task, task.fresh, pages, path)
 
 
 def _items(task: Task, span: Slice, pages: Pages, place: str) -> Iterator[Item]:
