@@ -15,7 +15,15 @@ class AttributeSet:
 
     def __init__(self, attributes: Flat) -> None:
         self.flaws = Flaws()
-        self._left: Flat = {name: shortened(value) for name, value in attributes.items() if value is not None}
+        self._left: Flat = {
+            name: shortened(value)
+            if isinstance(value, (list, dict)) or (isinstance(value, str) and "base64," in value)
+            else value
+            for name, value in attributes.items()
+            if value is not None
+        }
+        self._families = {name.partition(".")[0] for name in self._left}
+        """First words of the names, since most of what is asked for is of a convention that this span does not follow."""
 
     @property
     def rest(self) -> Flat:
@@ -24,11 +32,16 @@ class AttributeSet:
 
     def peek(self, *names: str) -> JsonValue:
         """The first of these that is there, left in place; None: none is."""
-        return next((self._left[name] for name in names if name in self._left), None)
+        for name in names:
+            if name in self._left:
+                return self._left[name]
+        return None
 
     def take(self, *names: str) -> JsonValue:
         """The first of these that is there; others of them that say the same go too. None: none is."""
         found: JsonValue = None
+        if self._left.keys().isdisjoint(names):
+            return found
         for name in names:
             if name not in self._left:
                 continue
@@ -40,13 +53,15 @@ class AttributeSet:
     def drop(self, *names: str) -> None:
         """Forget these and what is below them: what says again what was taken."""
         for name in names:
+            if name.partition(".")[0] not in self._families:
+                continue
             self._left.pop(name, None)
             for below in [key for key in self._left if key.startswith(name + ".")]:
                 del self._left[below]
 
     def text(self, *names: str) -> str | None:
         """As `take`, as text."""
-        return as_text(self.take(*names)) or None
+        return None if self._left.keys().isdisjoint(names) else as_text(self.take(*names)) or None
 
     def ident(self, *names: str) -> str | None:
         """An id as text, without the quotes that some producers leave around it."""
@@ -57,9 +72,13 @@ class AttributeSet:
 
     def count(self, *names: str) -> int | None:
         """The first of these that is a whole number; one that is none stays where it is."""
+        if self._left.keys().isdisjoint(names):
+            return None
         for name in names:
+            if name not in self._left:
+                continue
             try:
-                number = as_count(self._left.get(name))
+                number = as_count(self._left[name])
             except BadRecord:
                 continue
             if number is not None:
@@ -69,9 +88,13 @@ class AttributeSet:
 
     def number(self, *names: str) -> float | None:
         """The first of these that is a number; one that is none stays where it is."""
+        if self._left.keys().isdisjoint(names):
+            return None
         for name in names:
+            if name not in self._left:
+                continue
             try:
-                number = as_number(self._left.get(name))
+                number = as_number(self._left[name])
             except BadRecord:
                 continue
             if number is not None:
@@ -81,8 +104,10 @@ class AttributeSet:
 
     def json(self, *names: str) -> JsonValue:
         """As `take`, the object or list that a text holds as JSON; a text that holds none as it is."""
-        name = next((name for name in names if name in self._left), None)
-        return None if name is None else loaded(self.take(*names), name, self.flaws)
+        for name in names:
+            if name in self._left:
+                return loaded(self.take(*names), name, self.flaws)
+        return None
 
     def records(self, name: str) -> list[JsonValue]:
         """The list that an attribute holds; where it holds none (it was cut off), it stays where it is."""
@@ -95,11 +120,15 @@ class AttributeSet:
 
     def encoded(self, *names: str) -> JsonValue:
         """As `take`, of attributes that are JSON by their definition, texts included."""
-        name = next((name for name in names if name in self._left), None)
-        return None if name is None else decoded(self.take(*names), name, self.flaws)
+        for name in names:
+            if name in self._left:
+                return decoded(self.take(*names), name, self.flaws)
+        return None
 
     def tree(self, prefix: str) -> JsonValue:
         """What stands under `prefix.` as a tree, else what `prefix` itself holds; None: neither is there."""
+        if prefix.partition(".")[0] not in self._families:
+            return None
         start = prefix + "."
         below = {name.removeprefix(start): name for name in self._left if name.startswith(start)}
         if not below:

@@ -91,5 +91,7 @@ class Reader(Protocol):
     def read(self, path: Path, options: SourceOptions) -> Iterator[Item]:
         """The file's records in order, a trace before its spans and feedback; in memory that does not grow with the file.
 
+        An `AssembledTrace` comes after the spans that it was put together from.
+
         Raises MappingError where the columns do not fit, never anything for a single bad record.
         """

@@ -117,7 +117,7 @@ class _Reading:
             try:
                 items += self._element(element, len(record.data) // max(1, len(elements)))
             except BadRecord as error:
-                raw = record.data if len(elements) == 1 else as_text(element) or ""
+                raw = record.data if len(elements) == 1 and record.data else as_text(element) or ""
                 items.append(reject(self._path, record.line, str(error), raw))
         return items
 

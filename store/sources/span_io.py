@@ -79,7 +79,7 @@ def _spoken(kind: SpanKind, attributes: AttributeSet, events: list[RawEvent]) ->
 
 def _messages(attributes: AttributeSet, events: list[RawEvent]) -> tuple[Any, JsonValue]:
     """The messages to the model and those from it, newest convention first; each None where it is not said."""
-    details = next((AttributeSet(event.attributes) for event in events if event.name == DETAILS), AttributeSet({}))
+    details = AttributeSet(next((event.attributes for event in events if event.name == DETAILS), {}))
     system = _instructions(attributes) or _instructions(details)
     said = _first_said(
         lambda: attributes.json("gen_ai.input.messages"),

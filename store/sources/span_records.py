@@ -142,10 +142,8 @@ def _tokens(attributes: AttributeSet) -> Tokens:
     details = attributes.json("langfuse.observation.usage_details")
     if isinstance(details, dict):
         return langfuse(details)
-    found = {name: attributes.count(*names) for name, names in _USAGE.items()}
-    return either({name: count for name, count in found.items() if count is not None})._replace(
-        cache_write=found["cache_write_tokens"], reasoning=found["reasoning_tokens"]
-    )
+    found = {name: count for name, names in _USAGE.items() if (count := attributes.count(*names)) is not None}
+    return either(found) if found else Tokens()
 
 
 def _cost(attributes: AttributeSet) -> float | None:

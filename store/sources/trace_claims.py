@@ -65,9 +65,9 @@ def take_apart(raw: RawSpan, attributes: AttributeSet) -> dict[str, JsonValue]:
 
 
 def _is_gold(name: str) -> bool:
-    if name.startswith(("langfuse.experiment.", "eval.case.expected")):
+    if name in _GOLD or name.startswith(("langfuse.experiment.", "eval.case.expected")):
         return True
-    return name in _GOLD or (plain_name(name) in _GOLD and name.startswith(("metadata.", "langfuse.", "traceloop.")))
+    return name.startswith(("metadata.", "langfuse.", "traceloop.")) and plain_name(name) in _GOLD
 
 
 def _metadata(attributes: AttributeSet) -> Flat:
