@@ -12,6 +12,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+import orjson
+from pydantic import JsonValue
+
 from store.records import Rejected
 from store.sources.contract import BadRecord, Item
 from store.sources.files import reject
@@ -98,7 +101,7 @@ class _Waiting:
                 yield group
                 group = []
             current = key
-            value = parse_json(data)
+            value = _again(data)
             group.append(JsonRecord(line, value if isinstance(value, dict) else {}, data))
         if group:
             yield group
@@ -123,3 +126,12 @@ class _Waiting:
             self._database.close()
         if self._file is not None:
             Path(self._file).unlink(missing_ok=True)
+
+
+def _again(data: bytes) -> JsonValue:
+    """What has been read once: quickly, unless it holds what only the careful reader mends."""
+    try:
+        value: JsonValue = orjson.loads(data) if b"\\u" not in data else parse_json(data)
+    except orjson.JSONDecodeError:
+        return parse_json(data)
+    return value

@@ -67,11 +67,11 @@ NOT_SCORES = _NOT_KEPT
 
 def in_snake_case(row: Object) -> Object:
     """The row with Langfuse's own fields in snake_case; any other name, such as that of a score, as it is."""
-    return {_SNAKE.get(key, key): value for key, value in row.items()}
+    return row if _SNAKE.keys().isdisjoint(row) else {_SNAKE.get(key, key): value for key, value in row.items()}
 
 
 def is_camel_case(row: Object) -> bool:
-    return any(key in _SNAKE for key in row if "_" not in key)
+    return not _SNAKE.keys().isdisjoint(row)
 
 
 def moment(row: Object, *names: str) -> Moment | None:

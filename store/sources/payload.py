@@ -4,10 +4,11 @@ import ast
 import json
 import re
 
+import orjson
 from pydantic import JsonValue
 
 from store.sources.contract import BadRecord
-from store.sources.sanitise import clean, parse_json
+from store.sources.sanitise import MAX_DEPTH, clean, parse_json
 
 LAYERS = 3
 """How often a text is unwrapped: doubly encoded values are common, a third layer has been seen."""
@@ -42,13 +43,24 @@ def _opened(text: str) -> JsonValue:
     first = text.lstrip()[:1]
     if first in ("{", "[", '"'):
         try:
-            value = parse_json(text.encode("utf-8", "surrogatepass"))
+            return _parsed(text)
         except BadRecord:
             return _literal(text)
-        return value
     if first == "(":
         return _literal(text)
     return None if text == "null" else text
+
+
+def _parsed(text: str) -> JsonValue:
+    """Quick for what is plain; what may hold something bad goes the careful way."""
+    if text.count("{") + text.count("[") <= MAX_DEPTH and "\\u" not in text:
+        try:
+            value: JsonValue = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            return value
+    return parse_json(text.encode("utf-8", "surrogatepass"))
 
 
 def _literal(text: str) -> JsonValue:
