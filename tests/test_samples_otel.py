@@ -68,6 +68,8 @@ FILES = {
     "phoenix/phoenix20_rest_span_annotations.json": Expected("phoenix", 0, 0, 5),
     "phoenix/phoenix20_rest_trace_annotations.json": Expected("phoenix", 0, 0, 1),
     "phoenix/phoenix20_rest_session_annotations.json": Expected("phoenix", 0, 0, 1),
+    "phoenix/atif_harbor_terminus2_invalid_json.json": Expected("atif", 1, 8, 0),
+    "phoenix/atif_parallel_tools_mixed_results.json": Expected("atif", 1, 6, 0),
     "phoenix/phoenix20_rest_sessions.json": Expected("phoenix", 0, 0, 0, 1),
     "phoenix/phoenix20_rest_traces.json": Expected("phoenix", 0, 0, 0, 5),
 }
@@ -142,6 +144,13 @@ TRACES: list[tuple[str, str, dict[str, Any]]] = [
         "issues/otel-collector_8720_go_marshalled_base64_ids.json",
         "67acfc2ea56f108fa4535fc28ba99705",
         {"name": "Simple", "started_us": 1697982593201336, "ended_us": 1697982593201347},
+    ),
+    (
+        "phoenix/atif_parallel_tools_mixed_results.json",
+        "sess-parallel-mixed",
+        {"session": "sess-parallel-mixed", "name": "multi-tool-agent", "app_version": "1.0.0", "model": "gpt-4",
+         "started_us": 1737367200000000, "ended_us": 1737367205000000, "input_tokens": 1200, "output_tokens": 105,
+         "cost_usd": 0.005},
     ),
     ("issues/otel-swift_537_base64_of_hex_string.json", "9e2a3dc06074b17540d54de4e51e735f", {"name": "swift"}),
 ]  # fmt: skip
@@ -224,6 +233,18 @@ SPANS: list[tuple[str, str, dict[str, Any]]] = [
                      "otel_genai_deprecated_client_span_tool_calls")
     ),
     ("openinference/otel_genai_client_span_tool_calls.json", "1", {"output": PARIS}),
+    (
+        "phoenix/atif_parallel_tools_mixed_results.json",
+        "3",
+        {"kind": "tool", "name": "get_stock", "input": {"ticker": "SPY"}, "tool_call_id": "call_stock",
+         "error": "Error: API rate limit exceeded"},
+    ),
+    (
+        "phoenix/atif_harbor_terminus2_invalid_json.json",
+        "3",
+        {"kind": "tool", "name": "bash_command", "tool_call_id": "call_1_1", "status": "ok",
+         "input": {"keystrokes": "printf 'Hello, world!\\n' > hello.txt\n", "duration": 0.1}},
+    ),
     (
         "issues/openinference_2261_sparse_tool_call_index.json",
         "1",

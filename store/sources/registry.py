@@ -6,6 +6,7 @@ from pathlib import Path
 from store.errors import InputError, SourceEmpty, SourceMissing, UnknownFormat
 from store.sources import (
     anthropic,
+    atif,
     chat_runs,
     langfuse,
     langsmith,
@@ -37,6 +38,7 @@ READERS: tuple[Reader, ...] = (
     opik,
     weave,
     tensorzero,
+    atif,
     chat_runs,
     tabular,
 )

@@ -143,7 +143,7 @@ def _tokens(attributes: AttributeSet) -> Tokens:
     if isinstance(details, dict):
         return langfuse(details)
     found = {name: count for name, names in _USAGE.items() if (count := attributes.count(*names)) is not None}
-    return either(found) if found else Tokens()
+    return either({**found}) if found else Tokens()
 
 
 def _cost(attributes: AttributeSet) -> float | None:
