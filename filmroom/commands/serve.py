@@ -1,4 +1,4 @@
-"""`serve`: takes traces and feedback in over HTTP."""
+"""`serve`: takes traces and feedback in over HTTP, and hands the live release out."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="0 takes a free one.", min=0, max=65535)] = None,
     as_json: Json = False,
 ) -> None:
-    """Take traces (OTLP) and feedback in over HTTP until Ctrl-C. Each request is answered once it is durable."""
+    """Take traces (OTLP) and feedback in over HTTP, and hand the live release out, until Ctrl-C."""
     from filmroom.web.server import serve as listen
 
     session: Session = context.obj
@@ -28,7 +28,7 @@ def serve(
         if as_json:
             say_json({"url": url, "traces": f"{url}/v1/traces", "feedback": f"{url}/v1/feedback"})
             return
-        say(f"listening on {url}: traces at {url}/v1/traces, feedback at {url}/v1/feedback; Ctrl-C ends it")
+        say(f"listening on {url}: /v1/traces, /v1/feedback, /v1/release; Ctrl-C ends it")
 
     with session.store() as store:
         try:

@@ -1,4 +1,7 @@
-"""The HTTP API: traces by OTLP, feedback, and whether all is well. A request is answered once what it sent is durable."""
+"""The HTTP API: traces by OTLP, feedback, the live release, and whether all is well.
+
+A request is answered once what it sent is durable.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,6 +18,8 @@ from starlette.routing import Route
 
 from filmroom.web.access import LOOPBACK_NAMES, Access
 from filmroom.web.body import BadBody, read_body
+from filmroom.web.predictions import Predictor, prediction_routes
+from filmroom.web.release import Releases, release_routes
 from filmroom.web.replies import PROTOBUF, accepted_traces, refused
 from store.database import Store
 from store.errors import InputError, StoreError, WriterBusy
@@ -39,6 +44,9 @@ class Api(NamedTuple):
     options: SourceOptions
     access: Access
     max_bytes: int
+    releases: Releases | None = None
+    """None: it only takes in."""
+    predictor: Predictor | None = None
 
 
 def make_app(api: Api) -> Starlette:
@@ -48,6 +56,8 @@ def make_app(api: Api) -> Starlette:
         Route("/v1/traces", _endpoint(api, _traces, ("application/json", PROTOBUF)), methods=["POST"]),
         Route("/v1/feedback", _endpoint(api, _feedback, ("application/json",)), methods=["POST"]),
         Route("/health", _health_of(api), methods=["GET"]),
+        *([] if api.releases is None else release_routes(api.releases, api.access)),
+        *([] if api.predictor is None else prediction_routes(api.predictor, api.access, api.max_bytes)),
     ]
     return Starlette(routes=routes, middleware=guards)
 

@@ -5,8 +5,13 @@ from collections.abc import Callable
 
 import uvicorn
 
-from filmroom.web.access import access_of
+from filmroom.signing_key import signing_key
+from filmroom.web.access import Access, access_of
 from filmroom.web.app import Api, make_app
+from filmroom.web.live_document import LiveDocument
+from filmroom.web.predictions import Predictor
+from filmroom.web.release import Releases
+from flows.workspace import read_tools
 from store.database import Store
 from store.errors import FilmroomError
 from store.group_commit import GroupWriter
@@ -30,16 +35,38 @@ def serve(settings: Settings, store: Store, *, host: str, port: int, started: Ca
     Raises SettingsError where it would be open to other machines without a token, CannotListen.
     """
     access = access_of(settings.console, host)
-    options = SourceOptions(project=settings.project, source=SOURCE)
     with _listening(host, port) as listener, GroupWriter(store) as writer:
-        app = make_app(Api(store, writer, options, access, settings.console.max_body_mb << 20))
+        api = api_of(settings, store, writer, access)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", server_header=False,
+            make_app(api), log_level="warning", access_log=False, lifespan="off", server_header=False,
             limit_concurrency=MAX_REQUESTS, timeout_graceful_shutdown=30,
         )  # fmt: skip
         shown = f"[{host}]" if ":" in host else host
         started(f"http://{shown}:{listener.getsockname()[1]}")
-        uvicorn.Server(config).run(sockets=[listener])
+        _Server(config, api).run(sockets=[listener])
+
+
+def api_of(settings: Settings, store: Store, writer: GroupWriter, access: Access) -> Api:
+    """What the endpoints of this project work with. Raises SettingsError for a tools file or key that cannot be read."""
+    options = SourceOptions(project=settings.project, source=SOURCE)
+    key = signing_key(settings.home)
+    live = LiveDocument(store, read_tools(settings), key)
+    predictor = Predictor(store, live, settings.home / ".filmroom" / "artifacts")
+    max_bytes = settings.console.max_body_mb << 20
+    return Api(store, writer, options, access, max_bytes, Releases(store, live, key), predictor)
+
+
+class _Server(uvicorn.Server):
+    """Answers those who wait for a new release before it waits for requests to end."""
+
+    def __init__(self, config: uvicorn.Config, api: Api) -> None:
+        super().__init__(config)
+        self._api = api
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._api.releases is not None:
+            self._api.releases.live.closing = True
+        await super().shutdown(sockets)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -1,0 +1,1 @@
+../client/filmroom_live/rule_text.py
