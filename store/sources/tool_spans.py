@@ -31,7 +31,7 @@ def with_tool_spans(steps: list[Draft]) -> list[Draft]:
         match = _step_of(call, free)
         if match is not None:
             free.remove(match)
-            match.setdefault("tool_call_id", call.id)
+            match["tool_call_id"] = match.get("tool_call_id") or call.id
         elif call.name not in names:
             made.append(_made(model, call, place, moment) | _answered(_result_of(call, results)))
     return steps + made
