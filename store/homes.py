@@ -15,6 +15,7 @@ from store.records import Feedback, Span, Trace
 from store.tables import bodies, feedback, parked, spans, traces
 from store.traces import feedback_of
 
+
 def with_homes(connection: Connection, project: str, given: Sequence[Feedback]) -> Iterator[Feedback]:
     """The feedback, moved to its trace where that is known, else as it is."""
     if not given:
