@@ -29,6 +29,7 @@ _IN_METADATA = _ALWAYS | {
     ),
 }
 """Names that mean it in metadata, or beside an `input`; alone in an input they may be the program's own field."""
+_ENDINGS = ("_expected_output", "_expected_outputs", "_reference_output", "_reference_outputs", "_ground_truth")
 _DEPTH = 3
 
 
@@ -50,8 +51,9 @@ def parted(metadata: dict[str, JsonValue], apart: dict[str, JsonValue], depth: i
     """
     kept: dict[str, JsonValue] = {}
     for key, value in metadata.items():
-        if plain_name(key) in _IN_METADATA:
-            put(apart, plain_name(key), value)
+        name = plain_name(key)
+        if name in _IN_METADATA or name.endswith(_ENDINGS):
+            put(apart, name, value)
         elif isinstance(value, dict) and depth < _DEPTH:
             kept[key] = parted(value, apart, depth + 1)
         else:

@@ -20,7 +20,6 @@ from store.sources.json_records import JsonRecord, take_sample
 from store.sources.langfuse_rows import (
     KINDS,
     NOT_SCORES,
-    hold_expected,
     in_snake_case,
     is_camel_case,
     observation_draft,
@@ -198,8 +197,6 @@ class _Reading:
         """The spans of one trace, and the trace itself unless they are to stand `alone`."""
         apart: Object = {}
         steps = [observation_draft(row, apart) for row in rows]
-        for row in rows:
-            hold_expected(row, apart)
         refuse = self._refuse(record)
         if alone:
             return assembled(None, steps, self._owner, refuse)

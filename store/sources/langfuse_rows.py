@@ -12,7 +12,7 @@ from store.sources.assembly import Draft, timed
 from store.sources.context_fields import beside, error_type_of, from_metadata, unquoted
 from store.sources.contract import BadRecord
 from store.sources.fields import as_count, as_id, as_number, as_text
-from store.sources.held_apart import part_io, parted, put
+from store.sources.held_apart import part_io, parted
 from store.sources.payload import Object, cut_fields, decoded, object_of
 from store.sources.times import Moment, parse_time
 from store.sources.usage import Tokens, inclusive, langfuse
@@ -161,7 +161,7 @@ def _prompt(row: Object) -> str | None:
 
 
 def _attributes(row: Object, metadata: Object, apart: Object) -> Object:
-    kept = beside(row, *_NOT_KEPT)
+    kept = parted(beside(row, *_NOT_KEPT), apart)
     if metadata:
         kept["metadata"] = parted(metadata, apart)
     for key in ("environment", "version", "model_parameters", "time_to_first_token", "tool_definitions"):
@@ -179,7 +179,7 @@ def trace_draft(row: Object, apart: Object) -> Draft:
         raise BadRecord("id: missing; it is the id of the trace")
     metadata = object_of(row.get("metadata"))
     read, written = decoded(row.get("input")), decoded(row.get("output"))
-    attributes = beside(row, *_NOT_KEPT) | cut_fields(input=read, output=written)
+    attributes = parted(beside(row, *_NOT_KEPT), apart) | cut_fields(input=read, output=written)
     if metadata:
         attributes["metadata"] = parted(metadata, apart)
     attributes |= beside({"environment": row.get("environment"), "tags": decoded(row.get("tags"))})
@@ -224,10 +224,3 @@ def trace_of_observations(rows: list[Object], apart: Object) -> Draft:
     for row in marked[:1]:
         said |= {"input": part_io(decoded(row.get("input")), apart), "output": decoded(row.get("output"))}
     return said | {"attributes": attributes}
-
-
-def hold_expected(row: Object, apart: Object) -> None:
-    """Put what an experiment's observation expected apart; the enriched rows have columns for it."""
-    for key, value in row.items():
-        if "experiment" in key and "expected" in key.lower() and value not in (None, ""):
-            put(apart, "expected_output", decoded(value))

@@ -26,7 +26,14 @@ from store.sources.rows import header_of, read_rows
 name = "opik"
 
 _LISTS = ("traces", "spans", "scores", "content")
-_OF_OPIK = ("project_name", "feedback_scores", "error_info", "total_estimated_cost", "last_updated_at", "visibility_mode")
+_OF_OPIK = (
+    "project_name",
+    "feedback_scores",
+    "error_info",
+    "total_estimated_cost",
+    "last_updated_at",
+    "visibility_mode",
+)
 
 
 def recognise(sample: Sample) -> str | None:

@@ -98,7 +98,7 @@ def _tokens(value: Object) -> Tokens:
 
 
 def _attributes(value: Object, metadata: Object, apart: Object) -> Object:
-    kept = {key: item for key, item in beside(value, *_TAKEN).items() if not key.startswith(_SCORE)}
+    kept = {key: item for key, item in parted(beside(value, *_TAKEN), apart).items() if not key.startswith(_SCORE)}
     error = object_of(value.get("error_info"))
     kept |= beside({"traceback": error.get("traceback"), "metadata": parted(metadata, apart)})
     return kept | cut_fields(input=value.get("input"), output=value.get("output"))

@@ -55,7 +55,7 @@ def inference_items(row: Object, owner: Draft, refuse: Refuse) -> list[Item]:
         **from_metadata(tags),
         "prompt_version": as_text(row.get("variant_name")),
         **times,
-        "attributes": beside(row, *_TAKEN)
+        "attributes": parted(beside(row, *_TAKEN), apart)
         | beside({"tags": parted(tags, apart)})
         | cut_fields(input=row.get("input"), output=row.get("output")),
         "held_apart": apart,
@@ -115,7 +115,7 @@ def datapoint_items(row: Object, owner: Draft) -> list[Item]:
         "session": unquoted(row.get("episode_id")),
         "input": asked_in(decoded(row.get("input"))),
         **from_metadata(tags),
-        "attributes": beside(row, *_TAKEN) | beside({"tags": parted(tags, apart)}),
+        "attributes": parted(beside(row, *_TAKEN), apart) | beside({"tags": parted(tags, apart)}),
         "held_apart": apart,
     }
     return [make(Trace, owner | trace)]
