@@ -20,6 +20,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
+_BUFFER = 1 << 18
+"""Bytes read from the disk at once: lines are longer than Python's 8 KiB."""
 _OPEN: "WeakValueDictionary[str, BufferedReader]" = WeakValueDictionary()
 """The file on the disk behind each path that was opened last, for whoever shows how far the reading is."""
 
@@ -39,7 +41,7 @@ def open_bytes(path: Path) -> BinaryIO:
     Raises SourceMissing where there is no such file, InputError where it cannot be opened.
     """
     try:
-        stream = path.open("rb")
+        stream = path.open("rb", buffering=_BUFFER)
     except FileNotFoundError as error:
         raise SourceMissing(f"{path}: no such file") from error
     except OSError as error:
