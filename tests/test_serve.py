@@ -310,8 +310,8 @@ def running(home: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     process = subprocess.Popen(arguments, cwd=home, env=environment, stdout=subprocess.PIPE, text=True)
     out = cast(IO[str], process.stdout)
     try:
-        lines = [out.readline() for _ in range(5)]
-        yield json.loads("".join(lines))["url"], process
+        said = "".join(iter(out.readline, "}\n"))
+        yield json.loads(said + "}")["url"], process
     finally:
         process.kill()
         process.wait()
