@@ -75,22 +75,20 @@ class Client:
 
     def _ask(self, method: str, path: str, *, tries: int, **what: Any) -> JsonValue:
         wait_s = _FIRST_WAIT_S
-        for attempt in range(1, tries + 1):
+        for attempt in range(1, TRIES + 1):
             try:
                 response = self._http.request(method, self._url + path, **what)
             except httpx.HTTPError as error:
-                if attempt == tries:
+                if attempt >= tries:
                     raise SourceUnreachable(f"{self._url} does not answer: {error or type(error).__name__}") from error
                 self._sleep(wait_s)
             else:
                 busy = response.status_code == 429
-                if response.status_code not in _TRANSIENT or (attempt == tries and not busy):
+                if response.status_code not in _TRANSIENT or (attempt >= tries and not busy):
                     return self._value(response)
-                if attempt == tries:
-                    raise SourceUnreachable(f"{self._url} is busy (429) after {tries} tries; run again later")
                 self._sleep(max(wait_s, _retry_after_s(response)))
             wait_s *= 2
-        raise SourceUnreachable(f"{self._url}: {tries} tries are too few")
+        raise SourceUnreachable(f"{self._url} is busy (429) after {TRIES} tries; run again later")
 
     def _value(self, response: httpx.Response) -> JsonValue:
         place = str(response.request.url)
