@@ -7,7 +7,6 @@ input and output are found. Scores may be in a file of their own.
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import orjson
 from pydantic import JsonValue
 
 from store.records import Rejected
@@ -29,7 +28,7 @@ from store.sources.langfuse_rows import (
 )
 from store.sources.langfuse_scores import TYPES, column_scores, score_feedback
 from store.sources.media import may_hold_media, shortened
-from store.sources.payload import Object
+from store.sources.payload import Object, packed
 from store.sources.rows import header_of, read_rows
 
 name = "langfuse"
@@ -73,7 +72,7 @@ def items_of_page(
     items: list[Item] = []
     groups: dict[str, list[JsonRecord]] = {}
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
-        data = orjson.dumps(row)
+        data = packed(row)
         try:
             if not isinstance(row, dict):
                 raise BadRecord("not a JSON object")
@@ -103,7 +102,7 @@ def _records(path: Path) -> Iterator[JsonRecord | Rejected]:
             yield JsonRecord(row.line, row.cells, row.data)
             continue
         cells = {key: value or None for key, value in row.cells.items()}
-        yield JsonRecord(row.line, cells, orjson.dumps(cells))
+        yield JsonRecord(row.line, cells, packed(cells))
 
 
 def _shape(value: Object) -> str | None:
@@ -225,7 +224,7 @@ class _Reading:
         items: list[Item] = []
         groups: dict[str, list[Object]] = {}
         for row in rows:
-            inner = JsonRecord(record.line, row, orjson.dumps(row))
+            inner = JsonRecord(record.line, row, packed(row))
             try:
                 alone = self.alone(inner)
             except BadRecord as error:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import JsonValue
 
 from store.addresses import of_span
@@ -24,7 +23,7 @@ from store.sources.json_records import JsonRecord, json_records
 from store.sources.langsmith_multipart import is_multipart, multipart_records
 from store.sources.langsmith_runs import claims_of, merged, moment, place_of, run_draft
 from store.sources.media import may_hold_media, shortened
-from store.sources.payload import Object, decoded, object_of
+from store.sources.payload import Object, decoded, object_of, packed
 
 name = "langsmith"
 
@@ -68,7 +67,7 @@ def _records(path: Path) -> Iterator[JsonRecord | Rejected]:
             yield record
             continue
         for run in batch:
-            yield JsonRecord(record.line, run, orjson.dumps(run))
+            yield JsonRecord(record.line, run, packed(run))
 
 
 def _batch(value: Object) -> list[Object]:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
-
 from store.records import Rejected
 from store.sources.contract import BadRecord
 from store.sources.files import MAX_RECORD_BYTES, read_chunks, reject, too_long
 from store.sources.json_records import JsonRecord
-from store.sources.payload import Object, object_of
+from store.sources.payload import Object, object_of, packed
 from store.sources.sanitise import parse_json
 
 _NAME = re.compile(rb'content-disposition:[^\r\n]*?\bname="([^"]*)"', re.IGNORECASE)
@@ -56,7 +54,7 @@ def multipart_records(path: Path) -> Iterator[JsonRecord | Rejected]:
     if not body.rstrip().endswith(b"--"):
         yield reject(path, body.count(b"\n") + 1, "the body ends before its last part is closed; it may be cut off")
     for line, run in runs.values():
-        yield JsonRecord(line, run, orjson.dumps(run))
+        yield JsonRecord(line, run, packed(run))
 
 
 def _parts(body: bytes) -> Iterator[_Part]:

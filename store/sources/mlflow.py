@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import orjson
 from pydantic import JsonValue
 
 from store.records import Rejected, Status
@@ -23,7 +22,7 @@ from store.sources.json_records import take_sample
 from store.sources.media import may_hold_media, shortened
 from store.sources.mlflow_assessments import assessment_items
 from store.sources.mlflow_spans import plain_value, span_draft
-from store.sources.payload import Object, decoded, is_cut, list_of, object_of
+from store.sources.payload import Object, decoded, is_cut, list_of, object_of, packed
 from store.sources.rows import header_of, read_rows
 from store.sources.times import Moment, parse_time
 from store.sources.usage import either
@@ -69,7 +68,7 @@ def read(path: Path, options: SourceOptions) -> Iterator[Item]:
 
 def items_of_trace(trace: JsonValue, options: SourceOptions, *, place: str = "mlflow") -> list[Item]:
     """The records of one trace as the API or `Trace.to_json` gives it; what cannot be read as `Rejected` in `place`."""
-    data = orjson.dumps(trace)
+    data = packed(trace)
     try:
         if not isinstance(trace, dict):
             raise BadRecord("not a JSON object")

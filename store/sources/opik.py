@@ -7,7 +7,6 @@ recorded as files, that carry the address in their names, those of one folder ar
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import orjson
 from pydantic import JsonValue
 
 from store.records import Rejected
@@ -20,7 +19,7 @@ from store.sources.json_records import JsonRecord, take_sample
 from store.sources.media import may_hold_media, shortened
 from store.sources.opik_records import score_feedback, score_list, span_draft, trace_draft
 from store.sources.opik_requests import Recorded, address_of
-from store.sources.payload import Object, list_of
+from store.sources.payload import Object, list_of, packed
 from store.sources.rows import header_of, read_rows
 
 name = "opik"
@@ -66,9 +65,13 @@ def _records(path: Path) -> Iterator[JsonRecord | Rejected]:
             yield row
             continue
         for value in _rows(row.cells) or [row.cells]:
-            joined = recorded.joined(value)
+            try:
+                joined = recorded.joined(value)
+            except BadRecord as error:
+                yield reject(path, row.line, str(error), packed(value))
+                continue
             if joined is not None:
-                yield JsonRecord(row.line, joined, orjson.dumps(joined))
+                yield JsonRecord(row.line, joined, packed(joined))
 
 
 def _rows(value: Object) -> list[Object]:

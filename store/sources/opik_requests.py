@@ -79,10 +79,15 @@ class Recorded:
                 self._updates[address.id] = {**self._updates.get(address.id, {}), **said}
                 continue
             for item in list_of(value.get(address.of)):
-                made = object_of(item)
-                self._made.add(as_id(made.get("id")) or "")
-                if address.of == "spans":
-                    self._traces[as_id(made.get("id")) or ""] = as_id(made.get("trace_id")) or ""
+                self._note(object_of(item), address.of)
+
+    def _note(self, made: Object, of: str) -> None:
+        """Remember what is created; what has no proper id is rejected where its file is read."""
+        id_, trace = made.get("id"), made.get("trace_id")
+        if isinstance(id_, str):
+            self._made.add(id_)
+            if of == "spans" and isinstance(trace, str):
+                self._traces[id_] = trace
 
 
 def _object(file: Path) -> Object:

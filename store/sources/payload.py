@@ -78,6 +78,14 @@ def _literal(text: str) -> JsonValue:
     return value if isinstance(value, (dict, list)) else text
 
 
+def packed(value: JsonValue) -> bytes:
+    """The value as JSON; numbers beyond 64 bits and lone surrogates included, which the quick way refuses."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value).encode()
+
+
 def object_of(value: JsonValue) -> Object:
     """The object that a value is or holds as text; empty where it is none."""
     found = decoded(value) if isinstance(value, str) else value

@@ -6,8 +6,6 @@ Feedback names a call, not a trace; what is not said beside its call waits for t
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import orjson
-
 from store.records import Rejected
 from store.sources.assembly import Draft, out_of_spans
 from store.sources.contract import BadRecord, Item, Sample, SourceOptions
@@ -16,7 +14,7 @@ from store.sources.files import reject
 from store.sources.grouping import Grouping, read_grouped
 from store.sources.json_records import JsonRecord, json_records
 from store.sources.media import may_hold_media, shortened
-from store.sources.payload import Object, list_of, object_of
+from store.sources.payload import Object, list_of, object_of, packed
 from store.sources.weave_calls import call_draft, claims_of
 from store.sources.weave_feedback import call_feedback
 
@@ -47,7 +45,7 @@ def _records(path: Path) -> Iterator[JsonRecord | Rejected]:
             yield record
             continue
         for item in batch:
-            yield JsonRecord(record.line, item, orjson.dumps(item))
+            yield JsonRecord(record.line, item, packed(item))
 
 
 def _batch(value: Object) -> list[Object]:
