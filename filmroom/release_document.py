@@ -63,7 +63,7 @@ def memory_document(
         "position": served.memory,
         "user": user,
         "tenant": tenant,
-        "facts": [_fact(each) for each in found],
+        "facts": [exported_fact(each) for each in found],
     }
 
 
@@ -85,7 +85,7 @@ def _model(connection: Connection, version_id: str) -> dict[str, str]:
     return {"version": version_id, "artifact": artifact_of(version(connection, version_id))}
 
 
-def _fact(value: Fact) -> dict[str, Any]:
-    """Without its source, who may be another user."""
+def exported_fact(value: Fact) -> dict[str, Any]:
+    """A fact as the program gets it: without its source, who may be another user."""
     kept = {"id", "scope", "scope_id", "subject", "predicate", "value", "authority", "valid_from_us", "ttl_s"}
     return value.model_dump(mode="json", include=kept)

@@ -7,8 +7,7 @@ Read: `type`, `required`, `properties`, `items`, `enum`, `const`, `pattern`, `mi
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 JsonValue: TypeAlias = "list[JsonValue] | dict[str, JsonValue] | str | bool | int | float | None"
 
@@ -26,8 +25,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Violation:
+class Violation(NamedTuple):
     """One place where a call breaks its schema."""
 
     path: str

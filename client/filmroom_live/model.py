@@ -1,0 +1,144 @@
+"""A model in this process: filmroom's text classifiers, rebuilt from their files without unpickling.
+
+Needs scikit-learn and skops, which are looked for only when a model is loaded. A loaded model is never changed.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import math
+from typing import Any, NamedTuple, Protocol
+
+from filmroom_live.documents import BadDocument
+
+FORMAT = 1
+"""Version of the layout of a model file; another one is refused."""
+LOWEST = -1e9
+"""Score of a class that the classifier never saw."""
+TEXT_SCALE = 3.0
+"""Weight of the text features beside the two standardised margins of the reject model."""
+
+
+class Prediction(NamedTuple):
+    """One answer of a model."""
+
+    label: str
+    """The most probable class, also where it is rejected."""
+    confidence: float
+    """In [0, 1]."""
+    rejected: bool
+    """Whether the input is held to belong to none of the classes."""
+
+    @property
+    def answer(self) -> str | None:
+        """The label served; None: rejected."""
+        return None if self.rejected else self.label
+
+
+class LoadedModel(Protocol):
+    """What answers a text."""
+
+    def predict(self, text: str) -> Prediction:
+        """The model's answer."""
+
+
+def can_load() -> bool:
+    """Whether this environment has what a model in process needs."""
+    return all(importlib.util.find_spec(name) is not None for name in ("sklearn", "skops"))
+
+
+def load(data: bytes, digest: str) -> LoadedModel:
+    """The model in a file's bytes. Raises BadDocument for another content than `digest`'s, or types that are not trusted."""
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise BadDocument(f"the model file is not {digest[:12]}")
+    skops: Any = importlib.import_module("skops.io")
+    try:
+        untrusted = skops.get_untrusted_types(data=data)
+        if untrusted:
+            raise BadDocument(f"the model file asks for {', '.join(map(str, untrusted))[:200]}")
+        content = skops.loads(data, trusted=[])
+        if content["format"] != FORMAT:
+            raise BadDocument(f"the model file has format {content['format']!r}, not {FORMAT}")
+        kinds: dict[str, Any] = {"text": TextModel, "exceptions": ExceptionModel}
+        return kinds[content["kind"]](content["parts"])  # type: ignore[no-any-return]
+    except BadDocument:
+        raise
+    except Exception as error:
+        raise BadDocument(f"the model file cannot be read here: {type(error).__name__}: {error}"[:300]) from error
+
+
+class TextModel:
+    """A linear classifier over TF-IDF with a reject model, as `models/text_model.py` trains it."""
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        self._classes = [str(each) for each in parts["classes"]]
+        self._columns = [self._classes.index(str(each)) for each in parts["classifier"].classes_]
+        self._temperature = float(parts["temperature"])
+        self._vectoriser, self._classifier = parts["vectoriser"], parts["classifier"]
+        self._has_probabilities = parts["params"]["learner"] == "complement_nb"
+        self._reject = parts["reject"]
+        self._numpy: Any = importlib.import_module("numpy")
+        self._sparse: Any = importlib.import_module("scipy.sparse")
+
+    def features(self, text: str) -> Any:
+        """The sparse features, shape (1, d)."""
+        return self._sparse.csr_matrix(self._vectoriser.transform([text]))
+
+    def predict(self, text: str) -> Prediction:
+        X = self.features(text)
+        scores = self._scores(X)
+        best = max(range(len(scores)), key=scores.__getitem__)
+        total = sum(math.exp((score - scores[best]) * self._temperature) for score in scores)
+        return Prediction(self._classes[best], 1 / total, self._is_rejected(X, scores))
+
+    def _scores(self, X: Any) -> list[float]:
+        """Scores over the classes."""
+        raw = (
+            self._classifier.predict_log_proba(X) if self._has_probabilities else self._classifier.decision_function(X)
+        )
+        found = [float(each) for each in raw.ravel()]
+        if raw.ndim == 1:
+            found = [-found[0], found[0]]
+        scores = [LOWEST] * len(self._classes)
+        for column, score in zip(self._columns, found, strict=True):
+            scores[column] = score
+        return scores
+
+    def _is_rejected(self, X: Any, scores: list[float]) -> bool:
+        second, first = sorted(scores)[-2:]
+        margin = [first, first - second]
+        if self._reject["model"] is None:
+            return bool(sum(margin) < self._reject["threshold"])
+        standard = (self._numpy.array([margin]) - self._reject["centre"]) / self._reject["spread"]
+        mixed = self._sparse.hstack(
+            [
+                self._sparse.csr_matrix(standard.astype(self._numpy.float32)),
+                X * self._numpy.float32(TEXT_SCALE),
+            ],
+            format="csr",
+        )
+        return bool(self._reject["model"].decision_function(mixed)[0] < self._reject["threshold"])
+
+
+class ExceptionModel:
+    """Nearest-neighbour exceptions over a text model, as `models/exceptions.py` makes them."""
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        self._beneath = TextModel(parts["beneath"])
+        self._out_of_scope = parts["beneath"]["params"]["out_of_scope"]
+        self._reach = float(parts["reach"])
+        self._labels = [str(each) for each in parts["labels"]]
+        arrays = parts["vectors"]
+        sparse: Any = importlib.import_module("scipy.sparse")
+        shape = (len(self._labels), int(parts["dimensions"]))
+        self._vectors = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+
+    def predict(self, text: str) -> Prediction:
+        similarity = (self._beneath.features(text) @ self._vectors.T).toarray().ravel()
+        nearest = int(similarity.argmax())
+        if similarity[nearest] < self._reach:
+            return self._beneath.predict(text)
+        label, closest = self._labels[nearest], min(1.0, float(similarity[nearest]))
+        if label == self._out_of_scope:
+            return Prediction(self._beneath.predict(text).label, closest, rejected=True)
+        return Prediction(label, closest, rejected=False)

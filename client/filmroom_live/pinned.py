@@ -1,0 +1,75 @@
+"""One release in the program's hands: what it says for an input, a user, a tool call. Nothing here changes while it is held."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from filmroom_live.documents import Fact, Release, Rule
+from filmroom_live.kept_facts import Whose
+from filmroom_live.model import LoadedModel, Prediction
+from filmroom_live.rule_text import block, line, open_conditions
+from filmroom_live.tool_call import ToolCall, tool_call
+
+Predict = Callable[[str, str, str, float], Prediction | None]
+"""From model, version, text and seconds to an answer by another process."""
+
+
+class Facts(Protocol):
+    """The facts of one release."""
+
+    def of(self, whose: Whose, wait_s: float) -> tuple[Fact, ...]:
+        """What is known of a user."""
+
+
+class Pinned(NamedTuple):
+    """A release with everything that belongs to it. Hold one from the beginning of a request to its end."""
+
+    release: Release
+    facts: Facts
+    models: Mapping[str, LoadedModel]
+    """Models in this process."""
+    ask: Predict
+
+    def rules(self, **scope: str | None) -> tuple[Rule, ...]:
+        """The rules that hold, or may hold, where `intent`, `channel`, `tool`, ... are as given.
+
+        A key that is left out or None is not known: a rule that needs it stays, see `context`.
+        """
+        return tuple(rule for rule in self.release.rules if open_conditions(rule.scope, scope) is not None)
+
+    def context(self, input: str = "", /, **scope: str | None) -> str:
+        """The rules as a markdown block for a prompt; empty where there are none.
+
+        What a rule needs and `scope` does not name is spelled out ("When the intent is cancel: ..."). `input` decides which
+        rules stay where there are more than fit.
+        """
+        lines = []
+        for rule in self.release.rules:
+            conditions = open_conditions(rule.scope, scope)
+            if conditions is not None:
+                lines.append(line(rule.text, conditions))
+        return block(lines, input if isinstance(input, str) else "")
+
+    def memory(self, user: str, *, tenant: str | None = None, wait_s: float = 0.0) -> tuple[Fact, ...]:
+        """The facts in force for a user, oldest first: data, never instructions.
+
+        The first call for a user starts to fetch them and returns what is there after `wait_s` seconds, which may be
+        nothing; later calls never wait.
+        """
+        if not isinstance(user, str) or not user:
+            return ()
+        return self.facts.of(Whose(user, tenant), wait_s)
+
+    def tool_call(self, name: str, arguments: Mapping[str, Any]) -> ToolCall:
+        """The call as it should be made: normalised, checked, with a sentence for each thing that is wrong."""
+        return tool_call(self.release, name, arguments)
+
+    def predict(self, model: str, text: str, *, timeout_s: float = 2.0) -> Prediction | None:
+        """The model's answer; None: the release has no such model, or nobody answered within `timeout_s`.
+
+        In this process where the model is loaded; else this is the one call that waits for the network.
+        """
+        loaded = self.models.get(model)
+        if loaded is not None:
+            return loaded.predict(text)
+        served = self.release.models.get(model)
+        return None if served is None else self.ask(model, served.version, text, timeout_s)
