@@ -56,8 +56,15 @@ class Decided:
 
 
 def evidence_of(lines: Sequence[Line]) -> list[Evidence]:
-    """The evidence on each line alone."""
-    return [weigh((line.case,), line.earlier, deployment=line.deployment, policy=Policy()) for line in lines]
+    """The evidence on each line alone, beside what else failed in its source."""
+    batches = {
+        name: tuple(line.case.episode for line in lines if line.source == name)
+        for name in {line.source for line in lines}
+    }
+    return [
+        weigh((line.case,), line.earlier, deployment=line.deployment, policy=Policy(), batch=batches[line.source])
+        for line in lines
+    ]
 
 
 def rules(lines: Sequence[Line], evidence: Sequence[Evidence]) -> list[Probabilities]:

@@ -6,7 +6,7 @@ The features are in `models.features`, one function each; what they add up to is
 from collections.abc import Sequence
 
 from models.deployment import Deployment
-from models.features import context, memory, support, tooling, weights
+from models.features import blame, context, memory, recall, support, tooling, weights
 from models.features.material import Feature, Material
 from store.records import TARGETS, Case, Episode, Policy
 
@@ -17,31 +17,37 @@ FEATURES: dict[str, Feature] = {
     **context.FEATURES,
     **memory.FEATURES,
     **weights.FEATURES,
+    **recall.FEATURES,
+    **blame.FEATURES,
     **support.FEATURES,
 }
 
 NOT_MEASURED: tuple[str, ...] = (
     "rule_ignored",
-    "retrieval_miss",
     "novelty",
     "probe_x",
     "probe_user",
     "probe_scope",
     "probe_flag",
-    "label_noise",
 )
 """Features of the table that nothing measures yet: present in every result, as None."""
 
 
 def weigh(
-    cases: Sequence[Case], satisfied: Sequence[Episode], *, deployment: Deployment, policy: Policy
+    cases: Sequence[Case],
+    satisfied: Sequence[Episode],
+    *,
+    deployment: Deployment,
+    policy: Policy,
+    batch: Sequence[Episode] = (),
 ) -> dict[str, float | None]:
     """The evidence of one cluster: feature name to value, always the same names; None: not measured, never zero.
 
     `satisfied`: traces of the same time that nobody complained of, for comparison; empty leaves what needs them None.
+    `batch`: what else failed in the same time; it shows a component that is broken for everybody.
     `attempts_TARGET` are the earlier attempts there that failed to hold.
     """
-    material = Material(tuple(cases), tuple(satisfied), deployment, policy)
+    material = Material(tuple(cases), tuple(satisfied), deployment, policy, tuple(batch))
     found = {name: feature(material) for name, feature in FEATURES.items()}
     tried = {f"attempts_{target}": float(deployment.attempts.get(target, 0)) for target in TARGETS}
     return {**found, **tried, **dict.fromkeys(NOT_MEASURED)}

@@ -23,7 +23,7 @@ LABEL_S = 40
 NONE = "none"
 """The outcome beside the targets: no single place mends it."""
 
-BASE: Mapping[str, float] = {"context": -0.5, "memory": -1.5, "tooling": -1.0, "weights": -8.0, NONE: 0.0}
+BASE: Mapping[str, float] = {"context": -1.0, "memory": -1.5, "tooling": -1.0, "weights": -8.0, NONE: 0.0}
 """Log-weight of each outcome without evidence: weights start out of reach, and only a failing prediction brings them in."""
 
 WEIGHTS: Mapping[str, Mapping[str, float]] = {
@@ -38,8 +38,13 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "self_repair": 0.7,
         "contract_break": 2.5,
         "batch_outage": 3.0,
+        "batch_silence": 5.0,
+        "program_blamed": 3.0,
+        "rejectable": 3.0,
     },
     "context": {
+        "instruction_blamed": 3.0,
+        "overlooked": 2.0,
         "normative": 2.5,
         "rule_gap": 0.5,
         "rule_ignored": 1.0,
@@ -54,17 +59,20 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "said_before": 2.5,
         "stale_read": 2.5,
         "first_person": 2.0,
+        "unremembered": 3.0,
         "normative": -0.5,
     },
     "weights": {
         "model_step": 9.5,
+        "model_blamed": 9.5,
+        "no_class": -3.0,
         "user_concentration": -2.5,
         "cross_user_conflict": -2.0,
         "batch_outage": -2.0,
         "normative": -0.5,
         "first_person": -0.5,
     },
-    NONE: {"contradiction": 4.0},
+    NONE: {"contradiction": 4.0, "label_noise": 3.0, "request_blamed": 3.0},
 }
 """Log-weight a feature adds per unit to each outcome; a feature that was not measured adds nothing.
 
@@ -94,6 +102,16 @@ PHRASES: Mapping[str, str] = {
     "stale_read": "a memory that was read is out of date",
     "first_person": "the correction is about the user's own",
     "model_step": "the failing step is the model's own prediction",
+    "batch_silence": "a component brings nothing for anybody",
+    "program_blamed": "people blame the program",
+    "instruction_blamed": "people blame the prompt or the policy",
+    "request_blamed": "people blame the request or the label",
+    "model_blamed": "people blame the model's reasoning",
+    "unremembered": "the memory did not bring the right answer",
+    "overlooked": "the right answer stood in what the model was shown",
+    "label_noise": "the label is as likely wrong as the model",
+    "rejectable": "no class fits, and the model was unsure",
+    "no_class": "no class of the model fits",
     "contradiction": "the corrections contradict each other",
 }
 

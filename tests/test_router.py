@@ -55,7 +55,7 @@ def test_the_decision_says_why_and_the_shortest_way_to_yes() -> None:
     found = decide({"schema_violation": 1.0, "normalisable": 0.75}, deployment=FULL, policy=Policy(), failures=4)
     assert found.certified is False
     assert found.reason == (
-        "tooling at 0.94: calls break the tool's declared schema (schema_violation 1.00); a listed normaliser mends the"
+        "tooling at 0.95: calls break the tool's declared schema (schema_violation 1.00); a listed normaliser mends the"
         " argument (normalisable 0.75). A person decides: nothing is calibrated yet."
     )
     assert found.to_yes == (

@@ -3,7 +3,7 @@
 import math
 import re
 
-from models.features.material import Feature, Material, mean, share
+from models.features.material import Feature, Material, mean, sentences, share
 from models.similarity import cosines
 from models.steps import time_of
 
@@ -30,11 +30,11 @@ def rule_gap(material: Material) -> float | None:
 
 
 def normative(material: Material) -> float | None:
-    """Share of the cases with words whose words state a policy (always, never, must, only, ...); 0 to 1.
+    """Share of the sentences people said that state a policy (always, never, must, only, ...), mean over cases; 0 to 1.
 
     None where nobody said anything in words. Example: "You must always ask for the order number": 1.
     """
-    return share(NORMATIVE.search(words) is not None for words in material.said if words)
+    return mean(share(NORMATIVE.search(part) is not None for part in sentences(words)) for words in material.said)
 
 
 def version_assoc(material: Material) -> float | None:

@@ -1,5 +1,6 @@
 """A cluster's cases, read once for all features."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,10 @@ from models.fingerprint import failing_step
 from models.steps import error_text, label_in, step_name, text_of, tool_calls
 from store.records import Case, Episode, Policy, Span
 
+_SENTENCE = re.compile(r"[.!?;:|]\s+|\n+")
+_READ_LIMIT = 20_000
+"""Characters of a text that are split into sentences."""
+
 
 @dataclass(frozen=True)
 class Material:
@@ -21,6 +26,8 @@ class Material:
     satisfied: tuple[Episode, ...]
     deployment: Deployment
     policy: Policy
+    batch: tuple[Episode, ...] = ()
+    """What else failed in the same time, in whatever cluster."""
 
     @cached_property
     def steps(self) -> tuple[Span | None, ...]:
@@ -91,6 +98,15 @@ def mean(values: Iterable[float | None]) -> float | None:
     """
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, and its lines; empty ones are left out.
+
+    >>> sentences("Wrong. Always ask first!")
+    ['Wrong', 'Always ask first!']
+    """
+    return [part for part in _SENTENCE.split(text[:_READ_LIMIT]) if part.strip()]
 
 
 def served_by(episode: Episode, component: str) -> str | None:
