@@ -16,6 +16,8 @@ KINDS = ("agent", "llm", "tool", "llm")
 SENDERS = 8
 TRACES_A_REQUEST = 32
 """128 spans: a quarter of what a stock exporter sends at the most."""
+BUSY = (429, 502, 503, 504)
+"""Answers after which an exporter sends again."""
 START_NS = 1_767_225_600_000_000_000
 
 
@@ -78,9 +80,14 @@ def send(url: str, count: int, headers: dict[str, str] | None = None) -> float:
                 body = next(bodies_, None)
             if body is None:
                 return
-            connection.request("POST", "/v1/traces", body, sent)
-            answer = connection.getresponse()
-            if (said := answer.read()) or answer.status != 200:
+            while True:
+                connection.request("POST", "/v1/traces", body, sent)
+                answer = connection.getresponse()
+                said = answer.read()
+                if answer.status not in BUSY:
+                    break
+                time.sleep(0.5)
+            if said or answer.status != 200:
                 refused.append(f"{answer.status} {said[:200]!r}")
 
     began = time.perf_counter()
