@@ -123,11 +123,15 @@ def over_http(home: Path, count: int) -> Measured:
     home.mkdir()
     filmroom(home, "init", "--json").communicate()
     server = filmroom(home, "serve", "--port", "0", "--json")
-    out = cast(Any, server.stdout)
-    url = json.loads("".join(iter(out.readline, "}\n")) + "}")["url"]
-    seconds = send(url, count)
-    server.send_signal(signal.SIGINT)
-    usage = ended(server, time.perf_counter())
+    try:
+        out = cast(Any, server.stdout)
+        url = json.loads("".join(iter(out.readline, "}\n")) + "}")["url"]
+        seconds = send(url, count)
+        server.send_signal(signal.SIGINT)
+        usage = ended(server, time.perf_counter())
+    finally:
+        if server.returncode is None:
+            server.kill()
     return Measured(seconds, usage.cpu_s, usage.peak_rss_mb)
 
 
