@@ -113,8 +113,9 @@ def edit_class(served: str, corrected: str) -> str:
     folded_before, folded_after = [w.casefold() for w in before], [w.casefold() for w in after]
     if folded_before == folded_after:
         return "format"
-    gone = [word for word in before if word.casefold() not in set(folded_after)]
-    come = [word for word in after if word.casefold() not in set(folded_before)]
+    known_before, known_after = set(folded_before), set(folded_after)
+    gone = [word for word in before if word.casefold() not in known_after]
+    come = [word for word in after if word.casefold() not in known_before]
     changed = {word.casefold() for word in (*gone, *come)}
     if changed & _NEGATIONS or any(word.endswith(("n't", "n’t")) for word in changed):
         return "negation"
