@@ -1,12 +1,10 @@
 """Records of one trace brought together, however far apart they stand in a file, in bounded memory.
 
 Exports of steps come one step a line, in the order of the steps. What does not fit into memory waits in a temporary
-SQLite file, which is gone when the reading ends.
+SQLite file (in SQLITE_TMPDIR, TMPDIR or /var/tmp), which is gone when the reading ends.
 """
 
-import os
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -73,7 +71,6 @@ class _Waiting:
     def __init__(self) -> None:
         self._held: list[tuple[str, JsonRecord]] = []
         self._size = 0
-        self._file: str | None = None
         self._database: sqlite3.Connection | None = None
 
     def add(self, key: str, record: JsonRecord) -> None:
@@ -108,9 +105,7 @@ class _Waiting:
 
     def _spill(self) -> None:
         if self._database is None:
-            handle, self._file = tempfile.mkstemp(prefix="filmroom-", suffix=".sqlite")
-            os.close(handle)
-            self._database = sqlite3.connect(self._file, isolation_level=None)
+            self._database = sqlite3.connect("", isolation_level=None)  # a file without a name: a kill leaves nothing
             self._database.execute("PRAGMA journal_mode = OFF")
             self._database.execute("PRAGMA synchronous = OFF")
             self._database.execute("CREATE TABLE held (number INTEGER PRIMARY KEY, key TEXT, line INTEGER, data BLOB)")
@@ -124,8 +119,6 @@ class _Waiting:
         self._held = []
         if self._database is not None:
             self._database.close()
-        if self._file is not None:
-            Path(self._file).unlink(missing_ok=True)
 
 
 def _again(data: bytes) -> JsonValue:
