@@ -11,11 +11,14 @@ from filmroom.web.access import Access
 from filmroom.web.app import make_app
 from filmroom.web.server import api_of
 from flows.apply import serve
+from flows.champion import found_model
 from flows.targets import FLOWS
 from flows.workspace import Workspace
+from models.artifacts import Manifest, environment, save
+from models.text_model import TextModel
 from store.group_commit import GroupWriter
-from store.records import Operation, Release, Target
-from store.releases import live_release
+from store.records import Operation, Release, Target, Version
+from store.releases import live_release, move_live, put_version
 
 
 @contextmanager
@@ -63,3 +66,40 @@ def policy(tool: str, **value: Any) -> Operation:
 def live(workspace: Workspace) -> Release:
     with workspace.store.read() as connection:
         return live_release(connection, workspace.project)
+
+
+def swap_all(workspace: Workspace, number: int, model: str, user: str = "u3") -> Release:
+    """One release in which all four targets are changed to say `number`, or to `model`; made live at once."""
+    verb = "edit" if number else "add"
+    targets: list[tuple[Target, Operation]] = [
+        ("context", rule("rule_1", f"Say {number}.", verb=verb)),
+        ("memory", fact(f"fact_{number}", user, "number", number)),
+        ("tooling", policy("update_order", retries=number)),
+    ]
+    with workspace.store.write() as connection:
+        current = live_release(connection, workspace.project)
+        now_us = workspace.clock()
+        made = current
+        for target, operation in targets:
+            served = FLOWS[target].apply(connection, made, [operation], correction_id="cor_test", now_us=now_us)
+            made = served.release
+        last = made.model_copy(
+            update={"parent": current.id, "number": current.number + 1, "models": {"intents": model},
+                    "actor": "staff:ann", "reason": "swap"}
+        )  # fmt: skip
+        move_live(connection, current, last)
+        return last
+
+
+def two_models(workspace: Workspace) -> tuple[str, str]:
+    """Version ids of two models of `intents`; the second calls `status` by another name."""
+    first = found_model(workspace, "intents")
+    rows = [(f"where is order {n} now", "renamed") for n in range(20)]
+    rows += [(f"i want to return item {n}", "return") for n in range(20)]
+    model = TextModel().fit([text for text, _ in rows], [label for _, label in rows])
+    manifest = Manifest(training="", arm="", code_version="", environment=environment())
+    artifact = save(model, workspace.artifacts, manifest)
+    second = Version(project=workspace.project, target="weights", model="intents", content={"artifact": artifact},
+                     created_us=workspace.clock())  # fmt: skip
+    with workspace.store.write() as connection:
+        return first.id, put_version(connection, second)

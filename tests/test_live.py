@@ -35,7 +35,7 @@ from models.artifacts import Manifest, artifact_path, environment, save
 from models.exceptions import ExceptionModel
 from models.text_model import TextModel
 from store.traces import count_traces
-from tests.live_server import change, fact, policy, rule, serving
+from tests.live_server import change, fact, policy, rule, serving, swap_all, two_models
 from tests.live_server import live as live_release_of
 from tests.shop_log import working_in
 
@@ -432,6 +432,53 @@ def memory_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Work
         Live(url=url, key=signing_key(opened.settings.home)) as live,
     ):
         yield opened, url, live
+
+
+@pytest.mark.slow
+def test_a_hundred_swaps_of_all_four_targets_under_load(workspace: Workspace) -> None:
+    """No request fails, and none is answered from two releases."""
+    with working_in(workspace.settings.home.parent / "swaps") as swapped:
+        labels = dict(zip(two_models(swapped), ("status", "renamed"), strict=True))
+        versions = list(labels)
+        expected = {swap_all(swapped, 0, versions[0]).id: (0, "status")}
+        seen: set[tuple[str, str, tuple[Any, ...], int, str | None]] = set()
+        counts: list[int] = []
+        stop = threading.Event()
+        with serving(swapped) as url, live_of(url) as live:
+            live.memory("u3", wait_s=20)
+
+            def ask() -> None:
+                asked = 0
+                while not stop.is_set():
+                    held = live.pin()
+                    predicted = (
+                        held.predict("intents", "where is order 5 now", timeout_s=60) if asked % 10 == 0 else None
+                    )
+                    facts = tuple(found.value for found in held.memory("u3"))
+                    label = predicted.label if predicted else ("failed" if asked % 10 == 0 else None)
+                    retries = held.tool_call("update_order", {}).retries
+                    seen.add((held.release.id, held.context(), facts, retries, label))
+                    asked += 1
+                    time.sleep(0.005)
+                counts.append(asked)
+
+            threads = [threading.Thread(target=ask) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for number in range(1, 101):
+                version = versions[number % 2]
+                release = swap_all(swapped, number, version)
+                expected[release.id] = (number, labels[version])
+                until(lambda release=release: live.release.id == release.id)  # type: ignore[misc]
+            stop.set()
+            for thread in threads:
+                thread.join()
+    for id_, context, facts, retries, predicted_label in seen:
+        number, label = expected[id_]
+        assert (context, facts, retries) == (f"## Rules\n- Say {number}.", (number,), number)
+        assert predicted_label in (None, label)
+    assert len({id_ for id_, *_ in seen}) > 90
+    assert sum(counts) > 1000
 
 
 @pytest.mark.slow
