@@ -21,7 +21,9 @@ import numpy as np
 from benchmarks.attribution import Line, read_lines
 from benchmarks.routing_baselines import BASELINES, Probabilities
 from models.abstention import Certificate, minimum_for, threshold
+from models.deployment import Deployment
 from models.evidence import weigh
+from models.learned_router import TrainingRow, choose_router, fit_router
 from models.router import NONE, PRIOR
 from store.records import TARGETS, Policy
 
@@ -71,7 +73,42 @@ def rules(lines: Sequence[Line], evidence: Sequence[Evidence]) -> list[Probabili
     return [PRIOR.probabilities(found, line.deployment) for line, found in zip(lines, evidence, strict=True)]
 
 
-ROUTERS: dict[str, Router] = {"rules only": rules}
+def learned(lines: Sequence[Line], evidence: Sequence[Evidence]) -> list[Probabilities]:
+    """Fitted, for each source, to the clear lines of the others."""
+    found: list[Probabilities] = [{} for _ in lines]
+    for source in sorted({line.source for line in lines}):
+        rows = [
+            TrainingRow(evidence=dict(given), valid=line.valid, group=line.group)
+            for line, given in zip(lines, evidence, strict=True)
+            if line.clear and line.source != source
+        ]
+        router = fit_router(rows).router
+        for at, line in enumerate(lines):
+            if line.source == source:
+                found[at] = router.probabilities(evidence[at], line.deployment)
+    return found
+
+
+def own_verdicts(lines: Sequence[Line], evidence: Sequence[Evidence]) -> list[Probabilities]:
+    """What flows use: the rules, or per source what its own other groups' clear lines teach, where that is better."""
+    found = rules(lines, evidence)
+    for source in sorted({line.source for line in lines}):
+        at = [place for place, line in enumerate(lines) if line.source == source and line.clear]
+        rows = [TrainingRow(evidence=dict(evidence[i]), valid=lines[i].valid, group=lines[i].group) for i in at]
+        if at:
+            models = {name: None for i in at for name in lines[i].models}
+            chosen = choose_router(rows, deployment=Deployment(models=models))
+            for place, given in zip(at, chosen.out_of_fold, strict=True):
+                found[place] = given
+            print(f"{source}: {chosen.reason}")
+    return found
+
+
+ROUTERS: dict[str, Router] = {
+    "rules only": rules,
+    "learned, other sources": learned,
+    "rules or own verdicts (clear)": own_verdicts,
+}
 HEADLINE = "rules only"
 
 

@@ -1,9 +1,11 @@
 """Cluster and route: failures with the same fingerprint become one cluster, and each cluster gets a place, or a person."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from flows.calibration import Calibration, calibrate
 from flows.targets import FLOWS
 from flows.workspace import Workspace
 from models.evidence import weigh
@@ -11,7 +13,7 @@ from models.features.material import Material
 from models.fingerprint import cluster_name, fingerprint
 from models.router import Decision, decide
 from store.corrections import attempts, open_correction, put_correction, put_route, route_of
-from store.failures import cases_of, cluster_for, clusters_of, mark_changed, place, unclustered
+from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place, unclustered
 from store.ledger import record_event
 from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target
 from store.traces import episodes, satisfied_ids
@@ -22,6 +24,8 @@ CASES = 200
 """Newest cases of a cluster that evidence is computed from."""
 SATISFIED = 300
 """Newest satisfied traces that clusters are compared with."""
+BATCH_SEEN = 300
+"""Newest failing traces that a broken component would show in."""
 GROWTH = 1.5
 """A waiting correction is routed again when its cluster has grown by this factor."""
 
@@ -47,6 +51,16 @@ class Routed(Record):
     def markdown(self) -> str:
         counts = " · ".join(f"{name} {count}" for name, count in self.routes.items())
         return "\n".join([f"Routes: {counts}", "", *(f"* {line}" for line in self.lines)])
+
+
+@dataclass(frozen=True)
+class Around:
+    """What every cluster of a turn is weighed against."""
+
+    satisfied: Sequence[Episode]
+    batch: Sequence[Episode]
+    """What failed last, of whatever cluster."""
+    calibration: Calibration
 
 
 def cluster(workspace: Workspace) -> Clustered:
@@ -88,13 +102,15 @@ def route(workspace: Workspace) -> Routed:
     counts = dict.fromkeys((*TARGETS, "none", "review"), 0)
     lines: list[str] = []
     with workspace.store.read() as connection:
+        calibration = calibrate(workspace, connection)
         pending = [each for each in clusters_of(connection, workspace.project) if _is_due(connection, workspace, each)]
         neighbours = (
             episodes(connection, satisfied_ids(connection, workspace.project, limit=SATISFIED)) if pending else []
         )
+        batch = _failing(connection, workspace) if pending else []
     for each in pending:
         with workspace.write() as connection:
-            decided = _route(connection, workspace, each, neighbours)
+            decided = _route(connection, workspace, each, Around(neighbours, batch, calibration))
         counts[decided.target or "none"] += 1
         counts["review"] += not decided.certified
         lines.append(f"{each.name} ({each.failures}): {decided.target or 'no place'}; {decided.reason}")
@@ -115,15 +131,30 @@ def _is_due(connection: Connection, workspace: Workspace, each: Cluster) -> bool
     return learns and each.failures > seen
 
 
-def _route(connection: Connection, workspace: Workspace, each: Cluster, neighbours: Sequence[Episode]) -> Route:
+def _failing(connection: Connection, workspace: Workspace) -> list[Episode]:
+    """The traces that failed last, of whatever cluster: what is broken for everybody shows in them."""
+    return episodes(connection, newest_failing(connection, workspace.project, BATCH_SEEN))
+
+
+def _route(connection: Connection, workspace: Workspace, each: Cluster, around: Around) -> Route:
     cases = cases_of(connection, each.id, CASES)
     history = attempts(connection, each.id)
     deployment = workspace.deployment(connection, _failed_attempts(history))
-    evidence = weigh(cases, neighbours, deployment=deployment, policy=workspace.policy)
-    decision = decide(evidence, deployment=deployment, policy=workspace.policy, failures=each.failures)
+    deployment = deployment.model_copy(update={"calibration": around.calibration.counts})
+    evidence = weigh(cases, around.satisfied, deployment=deployment, policy=workspace.policy, batch=around.batch)
+    decision = decide(
+        evidence,
+        deployment=deployment,
+        policy=workspace.policy,
+        failures=each.failures,
+        router=around.calibration.router,
+        certificates=around.calibration.certificates,
+    )
     correction = _correction(workspace, each, history)
     fresh = _unlearnt(cases, history)
-    material = Material(cases=tuple(fresh), satisfied=tuple(neighbours), deployment=deployment, policy=workspace.policy)
+    material = Material(
+        cases=tuple(fresh), satisfied=tuple(around.satisfied), deployment=deployment, policy=workspace.policy
+    )
     proposal = propose(each, material, decision.target)
     correction = correction.model_copy(update={"proposal": proposal, "state": "proposed"})
     put_correction(connection, correction)

@@ -146,6 +146,17 @@ def cases_of(connection: Connection, cluster_id: str, limit: int | None = None) 
     return _cases(connection, list(connection.execute(statement)))
 
 
+def newest_failing(connection: Connection, project: str, limit: int) -> list[str]:
+    """Ids of the traces that were picked up last, newest first."""
+    statement = (
+        select(failures.c.trace_id)
+        .where(failures.c.project == project, failures.c.withdrawn.is_(False))
+        .order_by(failures.c.picked_us.desc(), failures.c.id)
+        .limit(limit)
+    )
+    return list(connection.execute(statement).scalars())
+
+
 def failure(connection: Connection, failure_id: str) -> Failure | None:
     """One failure; None: there is none with this id."""
     row = connection.execute(select(failures).where(failures.c.id == failure_id)).first()

@@ -1,0 +1,79 @@
+"""`router`: which router decides, how far its decisions have been checked, and what that guarantees."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from filmroom.session import Json, Session, say, say_json, table, time_text
+
+if TYPE_CHECKING:
+    from flows.calibration import Calibration
+
+SHOWN = 5
+"""Newest decided clusters that are shown as learnt last."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(router)
+
+
+def router(context: typer.Context, as_json: Json = False) -> None:
+    """The router's version, what it is calibrated on per target, what it learnt last, and what is guaranteed."""
+    from flows.calibration import calibrate
+
+    session: Session = context.obj
+    with session.workspace() as workspace, workspace.store.read() as connection:
+        found = described(calibrate(workspace, connection))
+    if as_json:
+        say_json(found)
+        return
+    say(f"router {found['router']}; {found['reason']}")
+    say(f"{found['decided']} decided clusters, {found['coverage']:.0%} of them at or above a certified threshold")
+    table(
+        ["target", "clusters", "threshold", "guaranteed"],
+        [
+            [
+                name,
+                str(row["clusters"]),
+                "-" if row["threshold"] is None else f"{row['threshold']:.2f}",
+                row["statement"],
+            ]
+            for name, row in found["targets"].items()
+        ],
+    )
+    for row in found["learnt_last"]:
+        held = {None: "", True: ", held", False: ", did not hold"}[row["held"]]
+        say(f"learnt {time_text(row['time'])}  {row['correction']}: {row['target'] or 'nothing to correct'}{held}")
+    if not found["decided"]:
+        say("next: filmroom review list")
+
+
+def described(calibration: "Calibration") -> dict[str, Any]:
+    """What `router --json` gives."""
+    from models.abstention import Certificate
+
+    return {
+        "router": calibration.router.version,
+        "reason": calibration.reason,
+        "decided": len(calibration.decided),
+        "coverage": calibration.coverage(),
+        "targets": {
+            target: {
+                "clusters": calibration.counts[target],
+                "certified": isinstance(found, Certificate),
+                "threshold": found.threshold if isinstance(found, Certificate) else None,
+                "statement": found.statement,
+            }
+            for target, found in calibration.certificates.items()
+        },
+        "learnt_last": [
+            {
+                "correction": each.correction_id,
+                "cluster": each.cluster_id,
+                "target": each.place,
+                "held": each.held,
+                "time": each.decided_us,
+            }
+            for each in reversed(calibration.decided[-SHOWN:])
+        ],
+    }

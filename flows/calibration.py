@@ -1,0 +1,86 @@
+"""What past decisions allow: the router in force, and per target the score from which a decision goes without a person."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from flows.workspace import Workspace
+from models.abstention import Certificate, NotCertified, minimum_for, threshold
+from models.learned_router import HELD, REVIEWED, Choice, TrainingRow, choose_router
+from models.router import NONE, Router
+from store.records import TARGETS, Target
+from store.verdicts import DecidedCluster, decided_clusters
+
+ROUTER_ACTOR = "router"
+"""Who approves what is certified; its own approvals never calibrate it."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The router in force and its certificates, computed from the clusters whose right place is known."""
+
+    router: Router
+    reason: str
+    """Why this router."""
+    certificates: dict[Target, Certificate | NotCertified]
+    counts: dict[Target, int]
+    """Decided clusters that the router in force sends there."""
+    decided: tuple[DecidedCluster, ...]
+
+    def coverage(self) -> float:
+        """Share of the decided clusters at or above the threshold of their target; 0 to 1."""
+        passed = sum(each.clusters for each in self.certificates.values() if isinstance(each, Certificate))
+        return passed / len(self.decided) if self.decided else 0.0
+
+
+def calibrate(workspace: Workspace, connection: Connection) -> Calibration:
+    """From every verdict and every ended hold so far; with none, the rules, and nothing is certified.
+
+    A decision is right where a hold that ended says so, else where a reviewer's verdict names the same place. The score
+    of a cluster comes from a router that did not learn from it.
+    """
+    machines = {ROUTER_ACTOR, workspace.policy.reviewer or ROUTER_ACTOR}
+    decided = decided_clusters(connection, workspace.project, machines=machines)
+    known = [each for each in decided if each.held is not False]
+    deployment = workspace.deployment(connection)
+    chosen = choose_router([_row(each) for each in known], deployment=deployment)
+    scores = {each.correction_id: found for each, found in zip(known, chosen.out_of_fold, strict=True)}
+    for each in decided:
+        scores.setdefault(each.correction_id, chosen.router.probabilities(each.evidence, deployment))
+    return _certified(workspace, chosen, decided, scores)
+
+
+def _certified(
+    workspace: Workspace, chosen: Choice, decided: Sequence[DecidedCluster], scores: Mapping[str, Mapping[str, float]]
+) -> Calibration:
+    certificates: dict[Target, Certificate | NotCertified] = {}
+    counts: dict[Target, int] = {}
+    policy = workspace.policy
+    for target in TARGETS:
+        sent = [each for each in decided if _first(scores[each.correction_id]) == target]
+        risk = policy.risk_weights if target == "weights" else policy.risk
+        counts[target] = len(sent)
+        certificates[target] = threshold(
+            [scores[each.correction_id][target] for each in sent],
+            [each.place == target and each.held is not False for each in sent],
+            risk=risk,
+            confidence=policy.confidence,
+            minimum=minimum_for(risk, policy.confidence),
+        )
+    return Calibration(
+        router=chosen.router, reason=chosen.reason, certificates=certificates, counts=counts, decided=tuple(decided)
+    )
+
+
+def _row(each: DecidedCluster) -> TrainingRow:
+    return TrainingRow(
+        evidence=each.evidence,
+        valid=frozenset({each.place or NONE}),
+        weight=HELD if each.held else REVIEWED,
+        group=each.cluster_id,
+    )
+
+
+def _first(probabilities: Mapping[str, float]) -> str:
+    return max(probabilities, key=lambda name: probabilities[name])
