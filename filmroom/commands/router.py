@@ -27,7 +27,7 @@ def router(context: typer.Context, as_json: Json = False) -> None:
     if as_json:
         say_json(found)
         return
-    say(f"router {found['router']}; {found['reason']}")
+    say(f"router {found['reason']}")
     say(f"{found['decided']} decided clusters, {found['coverage']:.0%} of them at or above a certified threshold")
     table(
         ["target", "clusters", "threshold", "guaranteed"],
