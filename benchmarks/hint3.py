@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from flows.champion import found_model, live_model
-from flows.turn import turn
 from flows.training import training_rows
+from flows.turn import turn
 from flows.workspace import Workspace, open_workspace
 from models.arms import ARMS, DEFAULT_ARM, Model, Task, fit_arm
 from models.sequential import mcnemar_one_sided

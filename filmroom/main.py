@@ -46,6 +46,10 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except OSError as error:
+        if "--debug" in given:
+            raise
+        return _failed(f"{error.filename or 'the output'}: {error.strerror or error}")
     except FilmroomError as error:
         if "--debug" in given:
             raise

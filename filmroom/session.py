@@ -61,12 +61,21 @@ class Session:
 
 def say(text: str = "") -> None:
     """A line of the result."""
-    typer.echo(text)
+    typer.echo(printable(text))
 
 
 def note(text: str) -> None:
     """A line beside the result, on stderr."""
-    typer.echo(text, err=True)
+    typer.echo(printable(text), err=True)
+
+
+def printable(text: str) -> str:
+    """The text without what could steer a terminal: names in a log are outside text as well.
+
+    >>> printable("red \\x1b[31m")
+    'red \ufffd[31m'
+    """
+    return "".join(each if each.isprintable() or each == "\n" else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def say_json(value: Any) -> None:
@@ -84,7 +93,7 @@ def table(headings: list[str], rows: list[list[str]]) -> None:
     for heading in headings:
         shown.add_column(heading, overflow="fold")
     for row in rows:
-        shown.add_row(*(Text(cell) for cell in row))
+        shown.add_row(*(Text(printable(" ".join(cell.split()))) for cell in row))
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(shown)
 

@@ -33,17 +33,18 @@ class PickedUp(Record):
 
 def pickup(workspace: Workspace) -> PickedUp:
     """Look at everything that has arrived and settled; batch by batch, each one transaction."""
-    seen = picked = 0
+    seen: set[str] = set()
+    picked = 0
     while True:
         with workspace.write() as connection:
             start = cursor(connection, workspace.project, "pickup")
             before_us = workspace.clock() - int(workspace.policy.settle_s * 1_000_000) + 1
             last, touched = arrived_after(connection, workspace.project, start, before_us=before_us, limit=BATCH)
             if last == start:
-                return PickedUp(traces_seen=seen, failures=picked)
+                return PickedUp(traces_seen=len(seen), failures=picked)
             looked_at = episodes(connection, touched)
             picked += _pick(connection, workspace, looked_at)
-            seen += len(looked_at)
+            seen.update(episode.trace.id for episode in looked_at)
             move_cursor(connection, workspace.project, "pickup", last)
 
 

@@ -9,7 +9,7 @@ from store.errors import SettingsError, SourceUnreachable
 from store.ingest import Tally, ingest
 from store.records import Record
 from store.settings import Settings, SourceSection
-from store.sources import read
+from store.sources import read, tabular
 from store.sources.contract import SourceOptions
 from store.sources.meter import Meter
 from store.sources.registry import recognise
@@ -87,9 +87,19 @@ def read_log(
     for a name they lack.
     """
     options = SourceOptions.of(section := _section(settings, source), project=settings.project)
+    if source is None and section.columns and _is_labels(path):
+        options = options.model_copy(update={"columns": {}})
     name = format if format != "auto" else section.format
     name = recognise(path).name if name == "auto" else name
     return name, ingest(store, read(path, format=name, options=options, meter=meter), clock=clock, stored=stored)
+
+
+def _is_labels(path: Path) -> bool:
+    """Whether a file is labels that come later, a table of ids and labels alone: a log's mapping is not about it."""
+    if not path.is_file():
+        return False
+    found = tabular.guess_columns(path)
+    return {"id", "label"} <= found.keys() and not {"input", "output"} & found.keys()
 
 
 def _section(settings: Settings, source: str | None) -> SourceSection:

@@ -181,6 +181,8 @@ def _moved(connection: Connection, workspace: Workspace, found: Correction, to: 
 
 def _open(connection: Connection, workspace: Workspace, correction_id: str) -> Correction:
     found = correction(connection, workspace.project, correction_id)
+    if found.state == "reverted":
+        raise NotAllowed(f"{found.id} was taken back; its cluster is routed again in the next turn")
     if found.state not in OPEN:
         raise NotAllowed(f"{found.id} is already {found.state}: `filmroom undo {found.id}` takes that back")
     return found

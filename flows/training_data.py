@@ -82,29 +82,42 @@ def assemble(
 ) -> TrainingData:
     """Parts the rows that the live version has learnt from those it has not, and holds the suspects among the latter."""
     learnt = _learnt(live, evaluations)
-    base = list(training_rows(workspace.settings, name)) + [each.row for each in rows if each.row.trace_id in learnt]
+    base_set = training_rows(workspace.settings, name)
+    old = [each for each in rows if each.row.trace_id in learnt]
     fresh = [each for each in rows if each.row.trace_id not in learnt]
-    together = [*base, *(each.row for each in fresh)]
-    suspects = [i - len(base) for i in suspect_labels(together, seed=workspace.settings.seed) if i >= len(base)]
     policy = workspace.policy
-    capped = policy.profile != "benchmark"
     training = prepare(
-        [each.row for each in fresh],
-        cap_per_source=policy.cap_per_source if capped else None,
+        [each.row for each in (*old, *fresh)],
+        cap_per_source=None if policy.profile == "benchmark" else policy.cap_per_source,
         max_source_share=policy.evidence.max_source_share,
-        suspects=suspects,
+        suspects=_suspects(workspace, base_set, old, fresh),
     )
-    used = [each for each, entry in zip(fresh, training.entries, strict=True) if entry.used]
+    used = [each for each, entry in zip(fresh, training.entries[len(old) :], strict=True) if entry.used]
     return TrainingData(
         name=name,
         task=task_of(workspace, name),
         live=live,
-        base=tuple(base),
+        base=(*base_set, *(each.row for each in old)),
         new=tuple(used),
         held=len(fresh) - len(used),
         digest=training.digest,
         evaluations=tuple(evaluations),
     )
+
+
+def _suspects(
+    workspace: Workspace, base_set: Sequence[DatasetRow], old: Sequence[Labelled], fresh: Sequence[Labelled]
+) -> list[int]:
+    """Positions among the labelled rows, old before fresh, of new labels that a person should look at.
+
+    In profile `benchmark` there is nobody to ask, and a label that was held would be lost: none is.
+    """
+    if workspace.policy.reviewer is not None:
+        return []
+    together = [*base_set, *(each.row for each in (*old, *fresh))]
+    start = len(base_set)
+    found = (position - start for position in suspect_labels(together, seed=workspace.settings.seed))
+    return [position for position in found if position >= len(old)]
 
 
 def _learnt(live: Version | None, evaluations: Sequence[Retrain]) -> set[str]:

@@ -11,15 +11,13 @@ from flows.training import training_rows
 from flows.training_data import TrainingData, gather
 from flows.workspace import Workspace
 from models import minimum_evidence
-from models.arms import Probe, candidates, probe
+from models.arms import PROBE_FOLDS, Probe, candidates, probe
 from models.minimum_evidence import EvidenceCase, EvidenceVerdict
 from models.splits import JUDGING_SHARE
-from models.trigger import TriggerInputs, evaluate
+from models.trigger import TriggerInputs, TriggerVerdict, evaluate, settled_without_probe
 from store.errors import FilmroomError
 from store.records import Retrain
 
-REVIEW_MINUTES = 10.0
-"""A person's time a training: reading the verdict and the labels that were held."""
 FIRST_GATE_S = 10.0
 """Seconds of a gate before one was measured."""
 
@@ -49,13 +47,21 @@ def weighed(workspace: Workspace, data: TrainingData, started: float) -> Retrain
     skipped = skipped.model_copy(update={"data_digest": data.digest})
     if not evidence.ok:
         return leave_row(workspace, skipped)
+    known = _inputs(workspace, data)
+    settled = settled_without_probe(known, policy=workspace.policy, prices=workspace.settings.prices)
+    if settled is not None:
+        return leave_row(workspace, _told(skipped, settled, evidence))
     probed = probe(data.base, data.rows, data.served, incumbent=arm_of(data.live), task=data.task)
-    verdict = evaluate(_inputs(data, probed), policy=workspace.policy, prices=workspace.settings.prices)
-    numbers = {**evidence.numbers, **verdict.numbers}
+    verdict = evaluate(_with_probe(known, data, probed), policy=workspace.policy, prices=workspace.settings.prices)
     if not verdict.train:
-        said = {"reason": verdict.reason, "to_yes": verdict.to_yes, "numbers": numbers}
-        return leave_row(workspace, skipped.model_copy(update={**said, "estimator_fits": probed.estimator_fits}))
-    return train(workspace, data, verdict, numbers, probed.estimator_fits, started)
+        told = _told(skipped, verdict, evidence)
+        return leave_row(workspace, told.model_copy(update={"estimator_fits": probed.estimator_fits}))
+    return train(workspace, data, verdict, {**evidence.numbers, **verdict.numbers}, probed.estimator_fits, started)
+
+
+def _told(skipped: Retrain, verdict: TriggerVerdict, evidence: EvidenceVerdict) -> Retrain:
+    numbers = {**evidence.numbers, **verdict.numbers}
+    return skipped.model_copy(update={"reason": verdict.reason, "to_yes": verdict.to_yes, "numbers": numbers})
 
 
 def _found_if_new(workspace: Workspace, name: str) -> None:
@@ -87,27 +93,40 @@ def _evidence(workspace: Workspace, data: TrainingData) -> EvidenceVerdict:
     return minimum_evidence.check(cases, policy=workspace.policy)
 
 
-def _inputs(data: TrainingData, probed: Probe) -> TriggerInputs:
+def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
+    """What is known before a probe, in the best case: every failure repaired, nothing broken, no machine time."""
     counts = Counter(each.decision for each in data.evaluations)
     here = {each.arm for each in data.refused if each.data_digest == data.digest}
     windows = {each.data_digest for each in data.since_training if each.data_digest} | {data.digest}
     arms = candidates(arm_of(data.live), data.barred)
+    asked = workspace.policy.reviewer is None
     return TriggerInputs(
         exposures=len(data.unseen),
         windows=len(windows),
-        judged=probed.rows,
-        repaired=probed.repaired,
-        broken=probed.broken,
-        slices=probed.slices,
+        judged=len(data.new),
+        repaired=sum(each.failed for each in data.new),
+        broken=0,
         judging_share=JUDGING_SHARE,
         passes=counts["promoted"],
         refusals=counts["refused"],
         look=1 + len(data.refused),
         arms=len(arms),
-        fit_s=probed.seconds / 2,
-        gate_s=next((each.seconds for each in data.evaluations if each.arm), FIRST_GATE_S),
-        review_minutes=REVIEW_MINUTES,
+        fit_s=0.0,
+        gate_s=0.0,
+        held_labels=data.held if asked else 0,
         data_digest=data.digest,
         arms_left=tuple(arm.name for arm in arms if arm.name not in here),
         rejected_digests=tuple(each.data_digest for each in data.refused if each.data_digest),
+    )
+
+
+def _with_probe(known: TriggerInputs, data: TrainingData, probed: Probe) -> TriggerInputs:
+    return known.model_copy(
+        update={
+            "repaired": probed.repaired,
+            "broken": probed.broken,
+            "slices": probed.slices,
+            "fit_s": probed.seconds / PROBE_FOLDS,
+            "gate_s": next((each.seconds for each in data.evaluations if each.arm), FIRST_GATE_S),
+        }
     )

@@ -40,6 +40,10 @@ SWITCH_ALPHA = 0.05
 """Of the exact one-sided McNemar test by which another arm must beat the incumbent's: 5-0, 7-1, 9-2, as in the gate."""
 
 
+PROBE_FOLDS = 5
+"""A probe on halves learns from half of the new rows and sees too few repairs."""
+
+
 class ArmTrial(Record):
     """One arm tried on the choosing rows."""
 
@@ -69,8 +73,8 @@ class Probe(Record):
     """Rows that were answered wrongly."""
     repaired: int
     broken: int
-    slices: tuple[tuple[int, int], ...]
-    """(repaired, broken) in scope, and out of scope where there are such rows."""
+    slices: tuple[tuple[int, int, int], ...]
+    """(repaired, broken, rows) in scope, and out of scope where there are such rows."""
     estimator_fits: int
     seconds: float
 
@@ -83,20 +87,20 @@ def probe(
     incumbent: str,
     task: Task,
 ) -> Probe:
-    """Repairs and breaks of the incumbent's arm on halves it was not trained on, the halves disjoint by source.
+    """Repairs and breaks of the incumbent's arm on thirds it was not trained on, the thirds disjoint by source.
 
     `served` has the champion's logged answer to each new row, None where it rejected.
     """
     started = time.monotonic()
-    groups = folds_of(new_rows, 2)
+    groups = folds_of(new_rows, PROBE_FOLDS)
     answers: list[str | None] = [None] * len(new_rows)
     fits = 0
-    for half in range(2):
-        held = [i for i in range(len(new_rows)) if groups[i] == half]
+    for fold in range(PROBE_FOLDS):
+        held = [i for i in range(len(new_rows)) if groups[i] == fold]
         if not held:
             continue
         model = fit_arm(
-            ARMS[incumbent], base_rows, [r for r, g in zip(new_rows, groups, strict=True) if g != half], task=task
+            ARMS[incumbent], base_rows, [r for r, g in zip(new_rows, groups, strict=True) if g != fold], task=task
         )
         fits += model.estimator_fits
         for i, prediction in zip(held, model.predict([text_of(new_rows[i]) for i in held]), strict=True):
@@ -161,10 +165,12 @@ def _changes(
 
 def _slices(
     truths: Sequence[str | None], before: Sequence[str | None], after: Sequence[str | None]
-) -> tuple[tuple[int, int], ...]:
+) -> tuple[tuple[int, int, int], ...]:
     rows = list(zip(truths, before, after, strict=True))
     parts = [row for row in rows if row[0] is not None], [row for row in rows if row[0] is None]
-    return tuple(_changes(*map(list, zip(*part, strict=True))) for part in parts if part and len(part) < len(rows))
+    return tuple(
+        (*_changes(*map(list, zip(*part, strict=True))), len(part)) for part in parts if part and len(part) < len(rows)
+    )
 
 
 def _tried(

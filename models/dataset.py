@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from sklearn.model_selection import KFold
 
 from models.reject import Floats
-from models.text_model import FOLDS, LEARNERS, REPRESENTATIONS, Labels
+from models.text_model import FOLDS, LEARNERS, REPRESENTATIONS, Labels, text_folds
 from store.records.identity import canonical_json, content_hash
 from store.records.production import Record
 from store.records.weights import DatasetRow
@@ -98,16 +97,25 @@ def suspect_labels(rows: Sequence[DatasetRow], *, share: float = SUSPECT_SHARE, 
     labels: Labels = np.asarray([row.label for row in rows], dtype=np.str_)
     own, best = _self_confidence([text_of(row) for row in rows], labels, seed)
     judged = [i for i, row in enumerate(rows) if row.source != "base"]
-    suspect = sorted((i for i in judged if own[i] < best[i]), key=lambda i: (own[i], i))
+    suspect = sorted(
+        (i for i in judged if own[i] < best[i]), key=lambda i: (own[i], text_of(rows[i]), rows[i].trace_id or "")
+    )
     return tuple(suspect[: int(share * len(judged))])
 
 
 def _self_confidence(texts: list[str], labels: Labels, seed: int) -> tuple[Floats, Floats]:
     """Out-of-fold scores of each row's own label and of the best other one; a label unseen in the fold scores -1."""
+    order = np.array(sorted(range(len(texts)), key=lambda i: (texts[i], str(labels[i]))))
+    own, best = _ordered_confidence([texts[i] for i in order], labels[order], seed)
+    back = np.argsort(order)
+    return own[back], best[back]
+
+
+def _ordered_confidence(texts: list[str], labels: Labels, seed: int) -> tuple[Floats, Floats]:
     classes, y = np.unique(labels, return_inverse=True)
     X = REPRESENTATIONS["word_char"]().fit_transform(texts)
     scores = np.full((len(texts), len(classes)), -1.0)
-    for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(X):
+    for train, test in text_folds(texts, FOLDS, seed=seed):
         if len(np.unique(labels[train])) < 3:
             continue
         model = LEARNERS["linear_svc"](seed).fit(X[train], labels[train])

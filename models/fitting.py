@@ -33,6 +33,8 @@ ARMS: dict[str, Arm] = {
         Arm(name="exceptions", representation="word_char", learner="linear_svc", treatment="exceptions"),
     )
 }
+BASE = "base"
+"""Source of the rows that developers wrote; all others were asked in production."""
 DEFAULT_ARM = "word_char_svc"
 
 
@@ -58,7 +60,12 @@ def fit_arm(arm: Arm, base_rows: Sequence[DatasetRow], new_rows: Sequence[Datase
         seed=task.seed,
     )
     taught = [*base_rows] if arm.treatment == "exceptions" else [*base_rows, *new_rows]
-    model.fit([text_of(row) for row in taught], [row.label for row in taught], [row.weight for row in taught])
+    model.fit(
+        [text_of(row) for row in taught],
+        [row.label for row in taught],
+        [row.weight for row in taught],
+        [row.source != BASE for row in taught],
+    )
     if arm.treatment == "plain":
         return model
     return ExceptionModel(model).fit([text_of(row) for row in new_rows], [row.label for row in new_rows])

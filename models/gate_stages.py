@@ -27,7 +27,9 @@ FEWEST_SERVED = 30
 FEW_DISCORDANT = 10
 """Below it the normal approximation gives way to exact bounds."""
 SLICE_MARGINS = ((800, 0.02), (125, 0.05))
-"""Fewest rows of a slice to the share of them it may lose."""
+"""Fewest rows of a slice to the share of them it may lose, at 95 % confidence."""
+SMALL_SLICE_MARGIN = 0.05
+"""Share of its rows that a smaller slice may lose on balance: too few to bound it."""
 
 
 class JudgedRow(Record):
@@ -74,6 +76,14 @@ class Pairs(Record):
     def flip_bound(self) -> float:
         """Upper 95 % bound of newly wrong among formerly right; 1 without rows."""
         return clopper_pearson_upper(self.newly_wrong, self.formerly_right, 0.95)
+
+    @property
+    def slice_loses(self) -> bool:
+        """Whether these rows, as one slice, lose more than a slice may."""
+        margin = next((margin for fewest, margin in SLICE_MARGINS if self.n >= fewest), None)
+        if margin is None:
+            return self.newly_wrong - self.newly_right > SMALL_SLICE_MARGIN * self.n
+        return self.loss_bound > margin
 
 
 def pairs_of(rows: Sequence[JudgedRow]) -> Pairs:
@@ -151,8 +161,7 @@ def global_(rows: Sequence[JudgedRow], policy: Policy) -> GateStage:
 def slices(rows: Sequence[JudgedRow]) -> GateStage | None:
     """In scope and out of scope apart, among the rows served: neither may pay for the other; None: no row out of scope.
 
-    A slice of 125 rows may lose 5 points, of 800 rows 2 points, at 95 % confidence; a smaller one may not lose more rows
-    than it wins.
+    A slice of 125 rows may lose 5 points, of 800 rows 2 points, at 95 % confidence; a smaller one 5 points as counted.
     """
     served = [row for row in rows if row.in_cluster]
     parts = {
@@ -164,11 +173,9 @@ def slices(rows: Sequence[JudgedRow]) -> GateStage | None:
     numbers: dict[str, float | None] = {}
     losing = []
     for name, pairs in parts.items():
-        margin = next((margin for fewest, margin in SLICE_MARGINS if pairs.n >= fewest), None)
         numbers |= {f"{name}_{key}": value for key, value in _counts(pairs).items()}
         numbers[f"{name}_loss_bound"] = pairs.loss_bound if pairs.n else None
-        lost = pairs.newly_wrong > pairs.newly_right if margin is None else pairs.loss_bound > margin
-        losing += [name.replace("_", " ")] * lost
+        losing += [name.replace("_", " ")] * pairs.slice_loses
     told = ", ".join(
         f"{name.replace('_', ' ')} +{p.newly_right} -{p.newly_wrong} of {p.n}" for name, p in parts.items()
     )

@@ -9,7 +9,12 @@ from models.splits import folds_of, is_judging
 from store.records.identity import content_hash
 from store.records.weights import DatasetRow
 
+Pair = tuple[DatasetRow, str | None, str | None]
+"""A row, what the champion answers and what the challenger does."""
 FOLDS = 5
+"""For the correction rows."""
+BASE_FOLDS = 3
+"""For the base rows, where both sides are refitted in each fold."""
 
 
 def judge_rows(
@@ -24,33 +29,54 @@ def judge_rows(
 ) -> tuple[tuple[JudgedRow, ...], int]:
     """Paired rows for the gate, each predicted by a challenger that did not train on it, and the estimator fits used.
 
-    Correction rows: the judging share, in folds disjoint by source (by input where the source is unknown or an
-    authority); the champion's answer is the logged one. Base rows: the champion's arm refitted on the base rows of the
-    other folds stands for the champion, since it trained on them. `golden` has digests of inputs that must not be lost.
-    Raises ValueError where a fold cannot be trained.
+    `golden` has digests of inputs that must not be lost. Raises ValueError where a fold cannot be trained.
     """
-    base_folds, new_folds = folds_of(base_rows, FOLDS), folds_of(new_rows, FOLDS)
-    judged: list[JudgedRow] = []
-    fits = 0
+    fresh, fits = _fresh_pairs(arm, base_rows, new_rows, served, task)
+    old, more_fits = _base_pairs(arm, base_rows, new_rows, incumbent, task)
+    pairs = [(*pair, False) for pair in old] + [(*pair, True) for pair in fresh]
+    return tuple(_judged(*pair, task, golden) for pair in pairs), fits + more_fits
+
+
+def _fresh_pairs(
+    arm: Arm, base: Sequence[DatasetRow], new: Sequence[DatasetRow], served: Sequence[str | None], task: Task
+) -> tuple[list[Pair], int]:
+    """The judging share of the correction rows, beside the champion's logged answers.
+
+    The challenger learns from all base rows, as the champion did, and from the other folds; these are disjoint by source,
+    by input where the source is unknown or an authority.
+    """
+    folds, fits = folds_of(new, FOLDS), 0
+    pairs: list[Pair] = []
     for fold in range(FOLDS):
-        base = [row for row, f in zip(base_rows, base_folds, strict=True) if f != fold]
-        new = [row for row, f in zip(new_rows, new_folds, strict=True) if f != fold]
-        challenger = fit_arm(arm, base, new, task=task)
-        champion = fit_arm(ARMS[incumbent] if incumbent != "exceptions" else ARMS[DEFAULT_ARM], base, [], task=task)
+        held = [i for i in range(len(new)) if folds[i] == fold and is_judging(new[i], task.seed)]
+        if not held:
+            continue
+        challenger = fit_arm(arm, base, [row for row, f in zip(new, folds, strict=True) if f != fold], task=task)
+        fits += challenger.estimator_fits
+        after = challenger.predict([text_of(new[i]) for i in held])
+        pairs += [(new[i], served[i], prediction.answer) for i, prediction in zip(held, after, strict=True)]
+    return pairs, fits
+
+
+def _base_pairs(
+    arm: Arm, base: Sequence[DatasetRow], new: Sequence[DatasetRow], incumbent: str, task: Task
+) -> tuple[list[Pair], int]:
+    """The base rows; the champion's arm refitted without them stands for the champion, since it trained on them."""
+    base_folds, new_folds, fits = folds_of(base, BASE_FOLDS), folds_of(new, BASE_FOLDS), 0
+    own = ARMS[incumbent] if incumbent != "exceptions" else ARMS[DEFAULT_ARM]
+    pairs: list[Pair] = []
+    for fold in range(BASE_FOLDS):
+        held = [row for row, f in zip(base, base_folds, strict=True) if f == fold]
+        if not held:
+            continue
+        known = [row for row, f in zip(base, base_folds, strict=True) if f != fold]
+        fresh = [row for row, f in zip(new, new_folds, strict=True) if f != fold]
+        champion, challenger = fit_arm(own, known, [], task=task), fit_arm(arm, known, fresh, task=task)
         fits += challenger.estimator_fits + champion.estimator_fits
-        old = [row for row, f in zip(base_rows, base_folds, strict=True) if f == fold]
-        fresh = [
-            (row, answer)
-            for row, answer, f in zip(new_rows, served, new_folds, strict=True)
-            if f == fold and is_judging(row, task.seed)
-        ]
-        before = [p.answer for p in champion.predict([text_of(row) for row in old])]
-        pairs = [(row, answer, False) for row, answer in zip(old, before, strict=True)]
-        pairs += [(row, answer, True) for row, answer in fresh]
-        after = challenger.predict([text_of(row) for row, _, _ in pairs])
-        for (row, answer, in_cluster), prediction in zip(pairs, after, strict=True):
-            judged.append(_judged(row, answer, prediction.answer, in_cluster, task, golden))
-    return tuple(judged), fits
+        texts = [text_of(row) for row in held]
+        answers = zip(champion.predict(texts), challenger.predict(texts), strict=True)
+        pairs += [(row, old.answer, new_.answer) for row, (old, new_) in zip(held, answers, strict=True)]
+    return pairs, fits
 
 
 def _judged(

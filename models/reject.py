@@ -18,6 +18,8 @@ Folds = list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 
 FEWEST_OUT_OF_SCOPE = 10
 """Below it the margins alone decide."""
+FEWEST_ASKED = 30
+"""From so many in-scope production inputs on the threshold comes from them alone: what developers wrote scores higher."""
 _TEXT_SCALE = 3.0
 """Weight of the text features beside the two standardised margins."""
 
@@ -45,7 +47,7 @@ class RejectModel:
         """Whether out-of-scope rows were learnt, rather than a threshold on the margins alone."""
         return self._model is not None
 
-    def fit(self, features: Any, margin: Floats, in_scope: Bools, folds: Folds) -> Self:
+    def fit(self, features: Any, margin: Floats, in_scope: Bools, folds: Folds, live: Bools) -> Self:
         """Learns from sparse `features` (n, d), out-of-fold `margin` (n, 2) and `in_scope` (n,).
 
         `folds` are (train, test) positions over the n rows; the threshold comes from their test scores.
@@ -60,6 +62,8 @@ class RejectModel:
                 out_of_fold[test] = self._fitted(mixed[train], in_scope[train]).decision_function(mixed[test])
             self._model = self._fitted(mixed, in_scope)
         judged = in_scope & np.isfinite(out_of_fold)
+        if (judged & live).sum() >= FEWEST_ASKED:
+            judged &= live
         self.threshold = float(np.quantile(out_of_fold[judged], self.in_scope_rejection, method="lower"))
         return self
 

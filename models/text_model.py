@@ -104,19 +104,30 @@ class TextModel:
         names = ("representation", "learner", "out_of_scope", "in_scope_rejection", "seed")
         return {name: getattr(self, name) for name in names}
 
-    def fit(self, texts: Sequence[str], labels: Sequence[str], weights: Sequence[float] | None = None) -> Self:
-        """Learns from one label a text; raises ValueError for fewer than two classes or scores that are not finite."""
-        y = np.asarray(labels, dtype=np.str_)
+    def fit(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        weights: Sequence[float] | None = None,
+        asked: Sequence[bool] | None = None,
+    ) -> Self:
+        """Learns from one label a text, the same from any order of the rows.
+
+        `asked` marks texts that were put to the model in production; the reject threshold comes from them where there
+        are enough. Raises ValueError for fewer than two classes or scores that are not finite.
+        """
+        given = np.ones(len(texts)) if weights is None else weights
+        rows = sorted(zip(texts, labels, given, [False] * len(texts) if asked is None else asked, strict=True))
+        texts = [row[0] for row in rows]
+        y, w, live = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
         in_scope: Bools = np.asarray(y != self.out_of_scope) if self.out_of_scope is not None else np.ones(len(y), bool)
         self.classes = np.unique(y[in_scope])
         if len(self.classes) < 2:
             raise ValueError(f"{len(self.classes)} class in {len(y)} rows: a classifier needs two")
-        w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
         self._vectoriser = REPRESENTATIONS[self.representation]()
         self.estimator_fits += 1
         X = self._vectoriser.fit_transform(texts)
-        folds = self._folds(len(y))
-        self._calibrate(X, y, w, in_scope, folds)
+        self._calibrate(texts, X, y, w, in_scope, live)
         self._classifier = self._fitted(X[in_scope], y[in_scope], w[in_scope])
         return self
 
@@ -166,12 +177,13 @@ class TextModel:
         model._reject = RejectModel.from_parts(parts["reject"])
         return model
 
-    def _folds(self, n: int) -> Folds:
-        folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=self.seed).split(np.zeros(n)))
-        return folds[:1] if n >= MANY_ROWS else folds
+    def _folds(self, texts: Sequence[str]) -> Folds:
+        folds = text_folds(texts, FOLDS, seed=self.seed)
+        return folds[:1] if len(texts) >= MANY_ROWS else folds
 
-    def _calibrate(self, X: Any, y: Labels, w: Floats, in_scope: Bools, folds: Folds) -> None:
+    def _calibrate(self, texts: Sequence[str], X: Any, y: Labels, w: Floats, in_scope: Bools, live: Bools) -> None:
         """Temperature, reject model and threshold, from decisions on rows that were not trained on."""
+        folds = self._folds(texts)
         decisions = np.full((len(y), len(self.classes)), np.nan)
         for train, test in folds:
             known = train[in_scope[train]]
@@ -185,8 +197,9 @@ class TextModel:
         )
         positions = np.full(len(y), -1)
         positions[judged] = np.arange(judged.sum())
-        inner = self._folds(int(judged.sum())) if len(folds) == 1 else [_within(fold, positions) for fold in folds]
-        self._reject.fit(X[judged], margins(decisions[judged]), in_scope[judged], inner)
+        kept = [text for text, is_judged in zip(texts, judged, strict=True) if is_judged]
+        inner = self._folds(kept) if len(folds) == 1 else [_within(fold, positions) for fold in folds]
+        self._reject.fit(X[judged], margins(decisions[judged]), in_scope[judged], inner, live[judged])
         self.estimator_fits += self._reject.estimator_fits
 
     def _fitted(self, X: Any, y: Labels, w: Floats) -> Any:
@@ -208,6 +221,25 @@ class TextModel:
         scores = np.full((raw.shape[0], len(self.classes)), _LOWEST)
         scores[:, np.searchsorted(self.classes, classifier.classes_)] = raw
         return scores
+
+
+def text_folds(texts: Sequence[str], folds: int, *, seed: int) -> Folds:
+    """(train, test) positions of at most `folds` folds, the same for any order of the texts; equal texts stay together.
+
+    A text that stands on both sides would be predicted from itself. A single text has no fold.
+    """
+    keys = [text.strip().lower() for text in texts]
+    distinct = sorted(set(keys))
+    if len(distinct) < 2:
+        return []
+    numbers = {key: number for number, key in enumerate(distinct)}
+    group = np.array([numbers[key] for key in keys])
+    split = KFold(min(folds, len(distinct)), shuffle=True, random_state=seed).split(distinct)
+    found: Folds = []
+    for _, test in split:
+        held = np.isin(group, test)
+        found.append((np.flatnonzero(~held), np.flatnonzero(held)))
+    return found
 
 
 def _within(fold: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], positions: npt.NDArray[np.int64]) -> Any:

@@ -9,15 +9,22 @@ from collections.abc import Sequence
 
 from scipy import stats
 
+from models.gate_stages import Pairs
 from models.sequential import clopper_pearson_lower, spent_alpha, wins_needed
 from store.records.policy import Policy, Prices
 from store.records.production import Record
 
 REPAIR_CONFIDENCE = 0.80
-REVIEW_MINUTES = 10.0
-"""A training asks a person for the gate's verdict, the labels held back and ten labels drawn at random."""
-PRIOR_CANDIDATES = 2.0
-"""The predicted power counts as much as so many earlier candidates."""
+VERDICT_MINUTES = 1.0
+"""What a person needs to read the gate's verdict."""
+LABEL_MINUTES = 40 / 60
+"""What a person needs to look at a label that was held back."""
+MIN_P_PASS = 0.5
+"""A training that will more probably be refused than pass is waste."""
+MIN_WINDOWS = 3
+"""Windows from one training to the next, so that what the last one did is seen first: a third of a nightly schedule."""
+PRIOR_CANDIDATES = 10.0
+"""The power predicted from the rows in hand counts as much as so many earlier candidates, which others judged."""
 
 
 class TriggerInputs(Record):
@@ -32,8 +39,8 @@ class TriggerInputs(Record):
     repaired: int
     """Of them, wrong as served and right by the probe."""
     broken: int
-    slices: tuple[tuple[int, int], ...] = ()
-    """(repaired, broken) of each slice the gate will look at."""
+    slices: tuple[tuple[int, int, int], ...] = ()
+    """(repaired, broken, rows) of each slice the gate will look at."""
     judging_share: float = 1.0
     """Share of the labelled exposures that will judge the candidate."""
     passes: int = 0
@@ -45,8 +52,8 @@ class TriggerInputs(Record):
     fit_s: float
     """Seconds of one arm's fit."""
     gate_s: float
-    review_minutes: float = REVIEW_MINUTES
-    """A person's minutes per training: reading the verdict and the labels that were held."""
+    held_labels: int = 0
+    """Labels that a person will be asked to look at again."""
     data_digest: str
     arms_left: Sequence[str] = ()
     """Arms not yet refused on this very data and not barred."""
@@ -73,8 +80,6 @@ def evaluate(inputs: TriggerInputs, *, policy: Policy, prices: Prices) -> Trigge
     the shadow champion and the next turn see it, and it can be undone.
     """
     numbers = _numbers(inputs, policy, prices)
-    if inputs.data_digest in inputs.rejected_digests and not inputs.arms_left:
-        return _wait("these very rows were refused with every arm", "label new rows", numbers)
     if not inputs.judged or not inputs.repaired:
         return _wait("the probe repairs nothing", "label failures that the model can learn from its inputs", numbers)
     avoidable, cost = numbers["avoidable_usd"] or 0.0, numbers["cost_usd"] or 0.0
@@ -85,12 +90,47 @@ def evaluate(inputs: TriggerInputs, *, policy: Policy, prices: Prices) -> Trigge
         p_now, p_next = numbers["p_pass"] or 0.0, numbers["p_pass_next"] or 0.0
         reason = f"one more window raises the chance to pass the gate from {p_now:.0%} to {p_next:.0%}, worth its cost"
         return _wait(reason, "wait one more window", numbers)
+    if (numbers["p_pass"] or 0.0) < MIN_P_PASS:
+        reason = f"a candidate would pass the gate with {numbers['p_pass']:.0%}, and {MIN_P_PASS:.0%} is asked for"
+        return _wait(reason, "label more failures of the kinds that the probe repairs", numbers)
     return TriggerVerdict(
         train=True,
         reason=f"avoidable loss {avoidable:.2f} USD has reached the cost of a retrain, {cost:.2f} USD",
         to_yes="",
         numbers=numbers,
     )
+
+
+def settled_without_probe(inputs: TriggerInputs, *, policy: Policy, prices: Prices) -> TriggerVerdict | None:
+    """The verdict where it is no whatever a probe would find; None: a probe decides.
+
+    `inputs` are the best case: `repaired` counts every failure, `broken` is 0, and the machine costs nothing.
+    """
+    best = _numbers(inputs, policy, prices)
+    averted = inputs.exposures * (best["repair_rate_lower"] or 0.0) * prices.failure_usd
+    p_pass, fixed = best["p_pass"] or 0.0, best["review_usd"] or 0.0
+    numbers = {name: best[name] for name in ("exposures", "windows", "judged")} | {
+        "failures": float(inputs.repaired),
+        "best_avoidable_usd": averted,
+        "best_p_pass": p_pass,
+        "fixed_cost_usd": fixed,
+    }
+    if inputs.data_digest in inputs.rejected_digests and not inputs.arms_left:
+        return _wait("these very rows were refused with every arm", "label new rows", numbers)
+    if inputs.passes + inputs.refusals and inputs.windows < MIN_WINDOWS:
+        missing = MIN_WINDOWS - inputs.windows
+        reason = f"the last training was {inputs.windows} windows ago, and {MIN_WINDOWS} show what it did"
+        return _wait(reason, f"wait {missing} more window" + "s" * (missing > 1), numbers)
+    told = f"were every one of {inputs.repaired} failures repaired"
+    if averted < fixed:
+        reason = (
+            f"{told}, {averted:.2f} USD would be avoided, less than the {fixed:.2f} USD a retrain costs at the least"
+        )
+        return _wait(reason, "more exposures", numbers)
+    if p_pass < MIN_P_PASS:
+        reason = f"{told}, a candidate would pass the gate with {p_pass:.0%}, and {MIN_P_PASS:.0%} is asked for"
+        return _wait(reason, "label more failures", numbers)
+    return None
 
 
 def power(repaired: int, broken: int, *, share: float, alpha: float) -> float:
@@ -108,15 +148,20 @@ def power(repaired: int, broken: int, *, share: float, alpha: float) -> float:
     return float(sum(right.pmf(c) for c in passing))
 
 
-def chance_of_no_loss(repaired: int, broken: int, *, share: float) -> float:
-    """Chance that a slice wins at least as many judging rows as it loses, predicted as in `power`.
+def chance_of_no_loss(repaired: int, broken: int, rows: int, *, share: float) -> float:
+    """Chance that a slice of the judging rows loses no more than a slice may, predicted as in `power`.
 
-    >>> chance_of_no_loss(6, 0, share=1.0) > 0.9 > chance_of_no_loss(2, 3, share=1.0)
+    >>> chance_of_no_loss(6, 0, 60, share=1.0) > 0.9 > chance_of_no_loss(2, 8, 60, share=1.0)
     True
     """
     discordant = round((repaired + broken) * share)
-    fewest = (discordant + 1) // 2
-    return float(stats.betabinom(discordant, repaired + 1, broken + 1).sf(fewest - 1))
+    judging = max(discordant, round(rows * share))
+    right = stats.betabinom(discordant, repaired + 1, broken + 1)
+    outcomes = (
+        Pairs(n=judging, newly_right=c, newly_wrong=discordant - c, formerly_right=judging)
+        for c in range(discordant + 1)
+    )
+    return float(sum(right.pmf(each.newly_right) for each in outcomes if not each.slice_loses))
 
 
 def _numbers(inputs: TriggerInputs, policy: Policy, prices: Prices) -> dict[str, float | None]:
@@ -127,7 +172,7 @@ def _numbers(inputs: TriggerInputs, policy: Policy, prices: Prices) -> dict[str,
     windows = max(1, inputs.windows)
     harm = inputs.exposures / windows * breaking * prices.regression_factor * prices.failure_usd
     machine = (inputs.fit_s * inputs.arms + inputs.gate_s) / 3600 * prices.cpu_usd_per_hour
-    review = inputs.review_minutes / 60 * prices.review_usd_per_hour
+    review = (VERDICT_MINUTES + LABEL_MINUTES * inputs.held_labels) / 60 * prices.review_usd_per_hour
     gain = max(0.0, averted / windows - harm)
     return {
         "exposures": float(inputs.exposures),
@@ -154,8 +199,8 @@ def _p_pass(inputs: TriggerInputs, policy: Policy, factor: float) -> float:
     alpha = spent_alpha(policy.min_gain, inputs.look)
     share = inputs.judging_share * factor
     predicted = power(inputs.repaired, inputs.broken, share=share, alpha=alpha)
-    for repaired, broken in inputs.slices:
-        predicted *= chance_of_no_loss(repaired, broken, share=share)
+    for repaired, broken, rows in inputs.slices:
+        predicted *= chance_of_no_loss(repaired, broken, rows, share=share)
     tried = inputs.passes + inputs.refusals
     return (PRIOR_CANDIDATES * predicted + inputs.passes) / (PRIOR_CANDIDATES + tried)
 

@@ -114,6 +114,7 @@ class Batch:
         tally = Tally(read=self.read, quarantined=len(self._rejects))
         touched: dict[tuple[str, str], None] = {}
         with store.write() as connection:
+            _one_writer(connection, self.project)
             tally.spans = self._write(connection, Span, touched)
             for trace in assembled_again(connection, self._assembled, Counter(self._span_traces())):
                 self._lay(trace)
@@ -174,14 +175,17 @@ def _said_us(kind: Kind, row: Row) -> Any:
     return row.values[kind.columns.index(kind.revised_by)] if kind.revised_by else None
 
 
+def _one_writer(connection: Connection, project: str) -> None:
+    """Wait for this project's other writers: on PostgreSQL by a lock, on SQLite there is one by nature."""
+    if connection.dialect.name == "postgresql":
+        key = {"key": "filmroom arrivals " + project}
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext(:key))"), key)
+
+
 def _append_arrivals(connection: Connection, project: str, touched: list[tuple[str, str]], now_us: int) -> None:
-    """Number the touched traces in commit order: on PostgreSQL a lock per project, on SQLite there is one writer."""
+    """Number the touched traces in commit order; the caller is the one writer of the project."""
     if not touched:
         return
-    if connection.dialect.name == "postgresql":
-        connection.execute(
-            text("SELECT pg_advisory_xact_lock(hashtext(:key))"), {"key": "filmroom arrivals " + project}
-        )
     rows = [(project, kind, trace_id, now_us) for kind, trace_id in touched]
     insert_rows(connection, arrivals, ("project", "kind", "trace_id", "at_us"), rows)
 

@@ -4,18 +4,18 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
 from store.database import Clock, Store, insert_or_ignore, wall_clock
-from store.errors import LeaseLost, StoreInUse
+from store.errors import LeaseLost, StoreError, StoreInUse
 from store.tables import leases
 
 BEAT_S = 5.0
 """A holder gives a sign of life this often."""
-SILENCE_S = 30.0
-"""After so long without one the lease may be taken."""
+SILENCE_S = 120.0
+"""After so long without one the lease may be taken: longer than a writer waits for the database."""
 
 
 class Lease:
@@ -119,6 +119,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _beat(store: Store, lease: Lease, stop: threading.Event, clock: Clock) -> None:
+    """Beat until told to stop. A beat that finds the database busy is left out; the next one counts."""
     while not stop.wait(BEAT_S):
-        with store.write() as connection:
+        with suppress(StoreError), store.write() as connection:
             lease.beat(connection, clock())

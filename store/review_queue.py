@@ -51,7 +51,7 @@ def _item(found: Correction, name: str, size: int, decided: Route | None) -> dic
     return {
         "correction": found.id,
         "cluster": found.cluster_id,
-        "name": name,
+        "name": _short(name),
         "failures": size,
         "target": target,
         "probability": decided.probabilities.get(target or "none", 0.0) if decided else 0.0,
@@ -66,28 +66,33 @@ def _item(found: Correction, name: str, size: int, decided: Route | None) -> dic
 def _example(case: Case) -> dict[str, Any]:
     trace = case.episode.trace
     steps = [
-        f"{'>' if span.id == case.failure.span_id else ' '} {span.kind} {span.name or ''}: "
+        f"{'>' if span.id == case.failure.span_id else ' '} {span.kind} {_short(span.name or '')}: "
         f"{_short(span.input)} -> {_short(span.error or span.output)}"
         for span in case.episode.spans
     ]
-    if not steps:
-        steps = [f"{_short(trace.input)} -> {_short(trace.error or trace.output)}"]
+    steps = [f"  asked: {_short(trace.input)}", *steps, f"  answered: {_short(trace.error or trace.output)}"]
     said = [
         " ".join(
             part
             for part in (
-                f"{feedback.name}",
+                _short(feedback.name),
                 "" if feedback.score is None else f"{feedback.score:g}",
-                feedback.label or "",
+                _short(feedback.label or ""),
                 _short(feedback.comment) if feedback.comment else "",
                 "" if feedback.corrected_output is None else f"should be {_short(feedback.corrected_output)}",
-                f"({feedback.principal or 'unknown'})",
+                f"({_short(feedback.principal or 'unknown')})",
             )
             if part
         )
         for feedback in case.episode.feedback
     ]
-    return {"trace": trace.id, "failure": case.failure.id, "user": trace.user, "steps": steps, "feedback": said}
+    return {
+        "trace": trace.id,
+        "failure": case.failure.id,
+        "user": None if trace.user is None else _short(trace.user),
+        "steps": steps,
+        "feedback": said,
+    }
 
 
 def _short(value: Any) -> str:

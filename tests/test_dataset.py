@@ -68,6 +68,15 @@ def test_a_planted_wrong_label_is_the_first_suspect() -> None:
     assert suspect_labels(rows, share=0.05, seed=0)[:1] == (7,)
 
 
+def test_the_order_of_the_rows_changes_no_suspect() -> None:
+    draw = [
+        _row(f"{word} {n}", label) for n in range(20) for word, label in (("track", "x"), ("pay", "y"), ("hi", "z"))
+    ]
+    rows = [row.model_copy(update={"label": "y"}) if n % 9 == 0 else row for n, row in enumerate(draw)]
+    first = {rows[i].input for i in suspect_labels(rows, share=0.1, seed=0)}
+    assert (len(first), {rows[::-1][i].input for i in suspect_labels(rows[::-1], share=0.1, seed=0)}) == (6, first)
+
+
 def test_base_rows_and_small_sets_are_never_suspect() -> None:
     base = [_row(f"{'track' if n % 2 else 'return'} {n}", "x" if n % 3 else "y", "base") for n in range(40)]
     assert (suspect_labels(base, seed=0), suspect_labels(base[:20], seed=0)) == ((), ())

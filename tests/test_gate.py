@@ -83,10 +83,15 @@ def test_a_rejection_is_right_for_what_is_out_of_scope() -> None:
 
 
 def test_neither_slice_pays_for_the_other() -> None:
-    rows = _rows(40, "gained", truth=None) + _rows(3, "lost") + _rows(60, "kept")
+    rows = _rows(40, "gained", truth=None) + _rows(4, "lost") + _rows(60, "kept")
     stages = _judge(rows)
     assert (stages["target"].verdict, stages["slices"].verdict) == ("passed", "failed")
     assert "in scope may lose too much" in stages["slices"].sentence
+
+
+def test_a_small_slice_may_lose_a_twentieth_of_its_rows() -> None:
+    rows = _rows(40, "gained", truth=None) + _rows(3, "lost") + _rows(57, "kept")
+    assert _judge(rows)["slices"].verdict == "passed"
 
 
 def test_slices_are_not_listed_without_out_of_scope_rows() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flows.turn import turn
 from flows.review import approve, defer, reject, reroute
+from flows.turn import turn
 from flows.undo import rollback, undo
 from flows.workspace import Workspace
 from store.corrections import waiting

@@ -3,7 +3,7 @@ import pytest
 
 from models.exceptions import ExceptionModel
 from models.reject import RejectModel
-from models.text_model import TextModel
+from models.text_model import TextModel, text_folds
 
 ORDER = [
     f"where is my {thing} order {n}" for thing in ("book", "shoe", "lamp") for n in ("now", "today", "please", "yet")
@@ -49,8 +49,27 @@ def test_without_out_of_scope_rows_the_margins_decide() -> None:
 def test_at_most_the_share_of_in_scope_rows_is_rejected(share: float) -> None:
     draw = np.random.default_rng(0)
     margin, in_scope = draw.normal(size=(200, 2)), np.ones(200, dtype=bool)
-    reject = RejectModel(in_scope_rejection=share).fit(margin, margin, in_scope, [])
+    reject = RejectModel(in_scope_rejection=share).fit(margin, margin, in_scope, [], ~in_scope)
     assert reject.rejects(margin, margin).mean() <= share
+
+
+def test_the_threshold_comes_from_what_was_asked_not_from_what_developers_wrote() -> None:
+    margin = np.concatenate([np.full((100, 2), 5.0), np.linspace(0, 1, 40)[:, None].repeat(2, axis=1)])
+    asked, in_scope = np.arange(140) >= 100, np.ones(140, dtype=bool)
+    reject = RejectModel(in_scope_rejection=0.1).fit(margin, margin, in_scope, [], asked)
+    assert reject.rejects(margin, margin).sum() == 3
+
+
+def test_the_order_of_the_rows_changes_nothing() -> None:
+    texts, labels = TEXTS + CHATTER, LABELS + ["none"] * 12
+    backwards = TextModel(out_of_scope="none").fit(texts[::-1], labels[::-1])
+    assert backwards.predict(texts) == TextModel(out_of_scope="none").fit(texts, labels).predict(texts)
+
+
+def test_equal_texts_are_never_on_both_sides_of_a_fold() -> None:
+    texts = ["Hi", "hi ", "bye", "hi", "so long"]
+    sides = [({texts[i].strip().lower() for i in part} for part in fold) for fold in text_folds(texts, 5, seed=0)]
+    assert [train & test for train, test in sides] == [set()] * 3
 
 
 @pytest.mark.parametrize("learner", ["linear_svc", "logistic", "complement_nb"])

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from models.minimum_evidence import EvidenceCase, check
-from models.trigger import TriggerInputs, TriggerVerdict, evaluate, power
+from models.trigger import TriggerInputs, TriggerVerdict, evaluate, power, settled_without_probe
 from store.records import Prices, policy_for
 
 PLENTY: dict[str, Any] = {
@@ -30,7 +30,7 @@ def test_it_trains_when_the_avoidable_loss_reaches_the_cost() -> None:
 
 
 def test_it_waits_and_says_how_many_exposures_are_missing() -> None:
-    verdict = _verdict(exposures=40, windows=1)
+    verdict = _verdict(exposures=40, windows=20, held_labels=20)
     assert (verdict.train, "more exposures at the present rates" in verdict.to_yes) == (False, True)
 
 
@@ -38,7 +38,36 @@ def test_avoidable_and_cost_are_their_formulas() -> None:
     numbers = {name: value or 0.0 for name, value in _verdict().numbers.items()}
     avoidable = 400 * numbers["repair_rate_lower"] * numbers["p_pass"]
     harm = numbers["p_pass"] * 100 * numbers["break_rate"] * 2
-    assert [numbers["avoidable_usd"], numbers["cost_usd"]] == pytest.approx([avoidable, 15 / 3600 * 0.05 + 10 + harm])
+    assert [numbers["avoidable_usd"], numbers["cost_usd"]] == pytest.approx([avoidable, 15 / 3600 * 0.05 + 1 + harm])
+
+
+def test_review_is_a_minute_for_the_verdict_and_forty_seconds_a_held_label() -> None:
+    assert _verdict(held_labels=3).numbers["review_usd"] == pytest.approx(3.0)
+
+
+def test_a_candidate_that_will_probably_be_refused_is_not_trained() -> None:
+    verdict = _verdict(repaired=80, broken=62)
+    assert (verdict.train, verdict.reason.endswith("70% is asked for")) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"exposures": 2}, "0.61 USD would be avoided, less than the 1.00 USD a retrain costs at the least"),
+        ({"repaired": 3}, "a candidate would pass the gate with 0%, and 70% is asked for"),
+        ({"rejected_digests": ("d",)}, "these very rows were refused with every arm"),
+    ],
+)
+def test_no_probe_is_made_where_its_best_outcome_would_be_a_no(changes: dict[str, Any], reason: str) -> None:
+    best = TriggerInputs(**{**PLENTY, "repaired": 130, "broken": 0, **changes})
+    verdict = settled_without_probe(best, policy=policy_for("small"), prices=Prices())
+    assert verdict is not None
+    assert verdict.reason.endswith(reason)
+
+
+def test_a_probe_decides_where_its_best_outcome_would_be_a_yes() -> None:
+    best = TriggerInputs(**{**PLENTY, "broken": 0})
+    assert settled_without_probe(best, policy=policy_for("small"), prices=Prices()) is None
 
 
 def test_a_probe_that_repairs_nothing_trains_nothing() -> None:
@@ -50,18 +79,13 @@ def test_refusals_lower_and_passes_raise_the_chance_to_pass() -> None:
     assert chances[0] < chances[1] < chances[2]
 
 
-def test_rows_that_were_refused_with_every_arm_are_not_tried_again() -> None:
-    verdict = _verdict(rejected_digests=("d",))
-    assert (verdict.train, verdict.reason) == (False, "these very rows were refused with every arm")
-
-
 def test_rows_that_were_refused_admit_a_different_arm() -> None:
     assert _verdict(rejected_digests=("d",), arms_left=("char_svc",)).train
 
 
 def test_it_waits_when_one_more_window_is_worth_it() -> None:
     verdict = evaluate(
-        TriggerInputs(**{**PLENTY, "exposures": 40, "windows": 1, "judged": 40, "repaired": 8, "broken": 1, "look": 2}),
+        TriggerInputs(**{**PLENTY, "exposures": 40, "judged": 40, "repaired": 10, "broken": 1, "judging_share": 2 / 3}),
         policy=policy_for("small"),
         prices=Prices(review_usd_per_hour=0),
     )
@@ -69,7 +93,7 @@ def test_it_waits_when_one_more_window_is_worth_it() -> None:
 
 
 def test_a_slice_that_loses_lowers_the_chance_to_pass() -> None:
-    fair, unfair = (_verdict(slices=slices).numbers["p_pass"] or 0.0 for slices in (((10, 1),), ((2, 6),)))
+    fair, unfair = (_verdict(slices=slices).numbers["p_pass"] or 0.0 for slices in (((10, 1, 90),), ((2, 12, 90),)))
     assert unfair < fair / 2
 
 
@@ -78,8 +102,8 @@ def test_power_is_certain_of_nothing_without_discordant_rows() -> None:
 
 
 def test_every_verdict_has_the_same_numbers() -> None:
-    names = [set(_verdict(**changes).numbers) for changes in ({}, {"repaired": 0}, {"rejected_digests": ("d",)})]
-    assert names[0] == names[1] == names[2]
+    names = [set(_verdict(**changes).numbers) for changes in ({}, {"repaired": 0})]
+    assert names[0] == names[1]
 
 
 def test_an_authority_alone_is_enough_for_a_small_profile() -> None:

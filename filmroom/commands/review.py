@@ -85,6 +85,9 @@ def show(context: typer.Context, correction: str, as_json: Json = False) -> None
         if value is not None:
             say(f"  {name:22s} {value:.3g}")
     say(f"shortest way to a certificate: {item['to_yes']}")
+    if item["target"] is None:
+        say(f"next: filmroom review reroute {item['correction']} --to PLACE --answer '...', or reject it")
+        return
     say(f"next: filmroom review approve {item['correction']}" + (" --answer '...'" if item["needs_answer"] else ""))
 
 

@@ -198,7 +198,7 @@ def _result(workspace: Workspace, stage: Stage, untouched: list[Conversation], s
         "holds": {state: holds.count(state) for state in ("holding", "held", "failed")},
         "retrains": [
             each.model_dump(mode="json", include={"id", "at_us", "decision", "reason", "arm", "version"})
-            for each in retrains
+            for each in reversed(retrains)
         ],
         "promoted": next((each.version for each in retrains if each.decision == "promoted"), None),
         "release": live.id,

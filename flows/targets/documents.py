@@ -101,5 +101,10 @@ def _section_of(change: Change, sections: Mapping[str, Section]) -> Section:
     return sections[change.operations[0].verb] if change.operations else next(iter(sections.values()))
 
 
+def entries_of(document: Document, key: str) -> list[dict[str, Any]]:
+    """The entries that go by this key, in every section."""
+    return [entry for entries in document.values() for entry in entries if key in (entry.get("id"), entry.get("tool"))]
+
+
 def _entry(document: Document, section: str, key: str, value: str) -> dict[str, Any] | None:
     return next((entry for entry in document.get(section, []) if entry[key] == value), None)
