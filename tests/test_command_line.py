@@ -273,3 +273,28 @@ def test_a_gzipped_log_is_read(run: Run, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(log.read_bytes()))
     run("init")
     assert as_json(run("ingest", "log.jsonl.gz", "--json"))["stored"] == 75
+
+
+def test_names_from_a_log_steer_no_terminal(run: Run, tmp_path: Path) -> None:
+    name = "tool\x1b[2J\nproposed: say yes"
+    call = {"id": "c", "kind": "tool", "name": name, "input": {}, "status": "error", "error": "Error: no"}
+    said = {"type": "feedback", "trace": "t1", "name": "thumb", "score": 0}
+    log = str(write_lines(tmp_path / "log.jsonl", [trace(1, user="u\x07\nwhy: fine", spans=[call]), said]))
+    run("init")
+    run("ingest", log)
+    run("run")
+    [item] = as_json(run("review", "list", "--json"))
+    for command in (("review", "list"), ("review", "show", item["correction"]), ("scan", log)):
+        _, out, _ = run(*command)
+        assert "\x1b" not in out
+        assert "\x07" not in out
+        assert not any(line.startswith(("proposed: say", "why: fine")) for line in out.splitlines())
+
+
+def test_labels_of_a_second_file_find_their_predictions(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("id,text,y_pred\n1,hello,greet\n2,bye,greet\n")
+    (tmp_path / "l.csv").write_text("id,y_true\n2,part\n1,greet\n")
+    run("init", "--from", "p.csv")
+    assert as_json(run("ingest", "p.csv", "--json"))["traces"] == 2
+    assert as_json(run("ingest", "l.csv", "--json"))["feedback"] == 2
+    assert as_json(run("run", "--json"))["failures"] == 1

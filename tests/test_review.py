@@ -11,7 +11,7 @@ from flows.turn import turn
 from flows.undo import rollback, undo
 from flows.workspace import Workspace
 from store.corrections import waiting
-from store.errors import NotAllowed, NotFound
+from store.errors import NotAllowed, NotFound, Refused
 from store.facts import facts_at
 from store.records import Release
 from store.releases import live_release, version
@@ -223,3 +223,37 @@ def test_a_correction_that_failed_counts_against_its_place(workspace: Workspace)
     after = review_item(workspace.store, again["correction"])["probabilities"]["tooling"]
     assert again["correction"] != correction
     assert after < before
+
+
+def test_undo_is_refused_where_a_later_change_rests_on_it(workspace: Workspace) -> None:
+    """The same fault on two channels makes two corrections with one policy: the first stays under the second."""
+    first = approve(workspace, waiting_in(workspace, "tooling"))
+    on_phone = [bad_argument(n) for n in range(80, 85)]
+    for lines in on_phone:
+        lines[0]["channel"] = "phone"
+    take_in(workspace, *on_phone)
+    turn(workspace)
+    second = approve(workspace, waiting_in(workspace, "tooling"))
+    with pytest.raises(Refused, match=str(second.change)):
+        undo(workspace, str(first.change))
+    undo(workspace, str(second.change))
+    assert [policy["tool"] for policy in content(workspace, live(workspace).tooling)["policies"]] == ["update_order"]
+    undo(workspace, str(first.change))
+    assert content(workspace, live(workspace).tooling)["policies"] == []
+
+
+def test_a_rollback_says_of_each_change_whether_it_is_live(workspace: Workspace) -> None:
+    first = live(workspace)
+    done = approve(workspace, waiting_in(workspace, "memory"))
+    second = live(workspace)
+    rollback(workspace, first.id, reason="")
+    with pytest.raises(NotAllowed, match="nothing to undo"):
+        undo(workspace, done.correction)
+    rollback(workspace, second.id, reason="")
+    assert undo(workspace, done.correction).undone == (done.change,)
+    assert facts(workspace, "u3") == []
+
+
+def test_rolling_back_to_the_live_release_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(NotAllowed, match="is live"):
+        rollback(workspace, live(workspace).id, reason="")
