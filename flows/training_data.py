@@ -13,6 +13,7 @@ from models.dataset import prepare, suspect_labels
 from store.records import DatasetRow, Retrain, Version
 from store.retrains import retrains_of
 
+SUSPECT = "label held as suspect"
 BARRED_AFTER = 2
 """Refusals after which an arm is not tried again until a promotion."""
 
@@ -29,7 +30,7 @@ class TrainingData:
     new: tuple[Labelled, ...]
     """Labelled rows that are still to be learnt, suspects and rows over a cap left out."""
     held: int
-    """Rows held back as suspect or over a cap."""
+    """Labels held back as suspect, which a person is asked to look at."""
     digest: str
     evaluations: tuple[Retrain, ...]
     """All evaluations of this model, newest first."""
@@ -99,7 +100,7 @@ def assemble(
         live=live,
         base=(*base_set, *(each.row for each in old)),
         new=tuple(used),
-        held=len(fresh) - len(used),
+        held=sum(entry.why == SUSPECT for entry in training.entries[len(old) :]),
         digest=training.digest,
         evaluations=tuple(evaluations),
     )

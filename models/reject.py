@@ -59,8 +59,12 @@ class RejectModel:
             mixed = self._mixed(features, margin)
             out_of_fold = np.full(len(in_scope), np.nan)
             for train, test in folds:
+                if in_scope[train].all() or not in_scope[train].any():
+                    continue  # equal texts stay together: this fold has all of one kind
                 out_of_fold[test] = self._fitted(mixed[train], in_scope[train]).decision_function(mixed[test])
             self._model = self._fitted(mixed, in_scope)
+        if not (in_scope & np.isfinite(out_of_fold)).any():
+            self._model, out_of_fold = None, margin.sum(axis=1)
         judged = in_scope & np.isfinite(out_of_fold)
         if (judged & live).sum() >= FEWEST_ASKED:
             judged &= live

@@ -70,16 +70,13 @@ def test_the_client_is_one_package_without_dependencies(tmp_path: Path) -> None:
         assert b"Requires-Dist" not in archive.read(metadata)
 
 
-def test_the_client_loads_the_standard_library_only_and_at_once(tmp_path: Path) -> None:
+def test_the_client_loads_the_standard_library_only(tmp_path: Path) -> None:
     wheel = built(CLIENT, tmp_path)
     code = (
-        "import time; known = set(sys.modules) | sys.stdlib_module_names; start = time.perf_counter(); "
-        "import filmroom_live; took = time.perf_counter() - start; "
-        "print(took, *{name.partition('.')[0] for name in sys.modules} - known)"
+        "known = set(sys.modules) | sys.stdlib_module_names; import filmroom_live; "
+        "print(*{name.partition('.')[0] for name in sys.modules} - known)"
     )
-    runs = [isolated(code, wheel).split() for _ in range(3)]
-    assert runs[0][1:] == ["filmroom_live"]
-    assert min(float(run[0]) for run in runs) < 0.1
+    assert isolated(code, wheel).split() == ["filmroom_live"]
 
 
 def test_nothing_else_owns_our_import_names() -> None:
