@@ -47,14 +47,14 @@ def test_review_is_a_minute_for_the_verdict_and_forty_seconds_a_held_label() -> 
 
 def test_a_candidate_that_will_probably_be_refused_is_not_trained() -> None:
     verdict = _verdict(repaired=80, broken=62)
-    assert (verdict.train, verdict.reason.endswith("70% is asked for")) == (False, True)
+    assert (verdict.train, verdict.reason.endswith("50% is asked for")) == (False, True)
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"exposures": 2}, "0.61 USD would be avoided, less than the 1.00 USD a retrain costs at the least"),
-        ({"repaired": 3}, "a candidate would pass the gate with 0%, and 70% is asked for"),
+        ({"repaired": 3}, "a candidate would pass the gate with 0%, and 50% is asked for"),
         ({"rejected_digests": ("d",)}, "these very rows were refused with every arm"),
     ],
 )

@@ -3,7 +3,6 @@
 import gzip
 import zlib
 from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 from weakref import WeakValueDictionary
@@ -22,7 +21,7 @@ DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 _BUFFER = 1 << 18
 """Bytes read from the disk at once: lines are longer than Python's 8 KiB."""
-_OPEN: "WeakValueDictionary[str, BufferedReader]" = WeakValueDictionary()
+_OPEN: "WeakValueDictionary[str, BinaryIO]" = WeakValueDictionary()
 """The file on the disk behind each path that was opened last, for whoever shows how far the reading is."""
 
 
@@ -41,7 +40,7 @@ def open_bytes(path: Path) -> BinaryIO:
     Raises SourceMissing where there is no such file, InputError where it cannot be opened.
     """
     try:
-        stream = path.open("rb", buffering=_BUFFER)
+        stream: BinaryIO = path.open("rb", buffering=_BUFFER)
     except FileNotFoundError as error:
         raise SourceMissing(f"{path}: no such file") from error
     except OSError as error:
