@@ -28,7 +28,7 @@ def serve(
         if as_json:
             say_json({"url": url, "traces": f"{url}/v1/traces", "feedback": f"{url}/v1/feedback"})
             return
-        say(f"listening on {url}: /v1/traces, /v1/feedback, /v1/release; Ctrl-C ends it")
+        say(f"listening on {url}: traces at {url}/v1/traces, feedback at {url}/v1/feedback; Ctrl-C ends it")
 
     with session.store() as store:
         try:
