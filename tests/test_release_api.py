@@ -1,6 +1,11 @@
 """The live release over HTTP: whole, signed, told apart by its tag, and waited for."""
 
 import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -211,3 +216,24 @@ def test_a_token_is_asked_for_where_there_is_one(workspace: Workspace, path: str
 
 def test_a_web_page_by_another_name_reaches_nothing(client: httpx.Client) -> None:
     assert client.get("/v1/memory?user=u3", headers={"host": "rebound.example"}).status_code == 400
+
+
+@pytest.mark.slow
+def test_who_waits_does_not_keep_the_server_from_ending(workspace: Workspace) -> None:
+    command = [sys.executable, "-m", "filmroom", "serve", "--port", "0", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    home = workspace.settings.home
+    environment["FILMROOM_STORE__URL"] = workspace.store.engine.url.render_as_string(hide_password=False)
+    process = subprocess.Popen(command, cwd=home, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        text = ""
+        while not text.endswith("}\n"):
+            text += process.stdout.readline()
+        with connect(json.loads(text)["url"]) as client:
+            tag = client.get("/v1/release").headers["etag"]
+            threading.Timer(1.0, lambda: process.send_signal(signal.SIGINT)).start()
+            started = time.monotonic()
+            assert client.get("/v1/release?wait=60", headers={"if-none-match": tag}).status_code == 304
+            assert process.wait(30) == 0
+    assert time.monotonic() - started < 20
