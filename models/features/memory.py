@@ -32,9 +32,11 @@ def user_concentration(material: Material) -> float | None:
     satisfied trace has a user: then the traffic is not known. Example: 8 of 10 cases and 5 of 100 traces: 0.75.
     """
     failing = [case.episode.trace.user for case in material.cases if case.episode.trace.user]
-    if len(failing) < 2 or not any(episode.trace.user for episode in material.satisfied):
+    cases = {case.episode.trace.id for case in material.cases}
+    satisfied = [episode.trace.user for episode in material.satisfied if episode.trace.id not in cases]
+    if len(failing) < 2 or not any(satisfied):
         return None
-    traffic = Counter(episode.trace.user for episode in material.episodes if episode.trace.user)
+    traffic = Counter(user for user in [*failing, *satisfied] if user)
     user, count = min(Counter(failing).items(), key=lambda item: (-item[1], item[0]))
     return count / len(failing) - traffic[user] / traffic.total()
 
