@@ -1,7 +1,7 @@
 """The documents that the running program takes: the release as a whole, and the facts in force for one user."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from filmroom.rule_text import with_texts
 from filmroom.signature import canonical
 from flows.serving import artifact_of
+from models.write_gate import stale_ids
 from store.errors import NotFound
 from store.facts import facts_at
 from store.records import Fact, Release
@@ -51,11 +52,12 @@ def release_document(
 def memory_document(
     connection: Connection, project: str, *, user: str, tenant: str | None, now_us: int, release_id: str | None = None
 ) -> dict[str, Any]:
-    """The facts in force for a user at a release's position (default: the live one's), oldest first. Raises NotFound."""
+    """The facts in force for a user at a release's position (default: the live one's), oldest first; without those that
+    rest on one that is no longer in force. Raises NotFound."""
     served = live_release(connection, project) if release_id is None else release(connection, release_id)
     if served.project != project:
         raise NotFound(f"no release {release_id}: `filmroom release` lists them")
-    found = facts_at(connection, project, served.memory, now_us, user=user, tenant=tenant)
+    found = not_stale(facts_at(connection, project, served.memory, now_us, user=user, tenant=tenant))
     return {
         "format": FORMAT,
         "project": project,
@@ -74,6 +76,12 @@ def etag(document: Mapping[str, Any]) -> str:
     True
     """
     return f'"{hashlib.sha256(canonical(document)).hexdigest()[:32]}"'
+
+
+def not_stale(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts without those that rest on one that is no longer in force."""
+    stale = stale_ids(facts)
+    return [fact for fact in facts if fact.id not in stale]
 
 
 def _ticket(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
-from filmroom.release_document import FORMAT, exported_fact, release_document
+from filmroom.release_document import FORMAT, exported_fact, not_stale, release_document
 from filmroom.rule_text import block, line, open_conditions
 from filmroom.signature import signed
 from store.errors import Refused
@@ -80,7 +80,7 @@ def _put_memory(
     connection: Connection, project: str, folder: Path, document: Mapping[str, Any], key: str, now_us: int
 ) -> str:
     position = document["memory"]["position"]
-    facts = [exported_fact(each) for each in facts_at(connection, project, position, now_us)]
+    facts = [exported_fact(each) for each in not_stale(facts_at(connection, project, position, now_us))]
     value = {"format": FORMAT, "project": project, "release": document["release"], "position": position, "facts": facts}
     data = json.dumps(signed(value, key), sort_keys=True).encode("ascii")
     name = f"memory-{hashlib.sha256(data).hexdigest()[:16]}.json"

@@ -151,7 +151,15 @@ def _because(
     deciding = sorted((name for name in added if added[name] > 0), key=lambda name: (-added[name], name))[:3]
     because = "; ".join(f"{PHRASES.get(name, name)} ({name} {evidence[name]:.2f})" for name in deciding)
     where = "no single place" if first == NONE else first
-    return f"{where} at {probabilities[first]:.2f}: {because or 'nothing measured points to another place'}"
+    return f"{where} at {probabilities[first]:.2f}: {because or _too_little(first, probabilities)}"
+
+
+def _too_little(first: str, probabilities: Mapping[str, float]) -> str:
+    """Why it is first although nothing measured speaks for it."""
+    best = max((name for name in OUTCOMES if name != first), key=lambda name: probabilities[name])
+    return (
+        f"nothing measured speaks for it, and too little for another place ({best} {probabilities[best]:.2f} is next)"
+    )
 
 
 def _who(

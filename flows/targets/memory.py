@@ -1,50 +1,23 @@
 """Memory: facts about a user, in that user's scope. What someone said is kept as data, never as an instruction."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import JsonValue, ValidationError
 from sqlalchemy import Connection
 
 from flows.targets.contract import Served
 from flows.targets.documents import following
+from flows.targets.memory_proposal import NEEDED, operation, proposed, signed_fact
 from models.features.material import Material
-from store.errors import NotAllowed, Refused
-from store.facts import append_fact, facts_at
-from store.records import Case, Change, Cluster, Fact, Operation, Proposal, Release, derived_id
-
-NEEDED = 'the fact, as JSON: {"predicate": ..., "value": ...} (--answer)'
+from models.write_gate import excludes, judge_write, same_place, shown
+from store.errors import NotAllowed, NotFound, Refused
+from store.facts import GLOBAL, append_fact, fact_named, facts_in, is_forgotten
+from store.records import Change, Cluster, Fact, Operation, Proposal, Release
 
 
 def propose(cluster: Cluster, material: Material) -> Proposal:
     """One fact a user: what the newest correction says should have been known of them."""
-    operations: dict[str, Operation] = {}
-    for case in material.cases:
-        user = case.episode.trace.user
-        said = _said(case)
-        if user is None or said is None or user in operations:
-            continue
-        fact_id = derived_id("fact", cluster.id, user, case.failure.trace_id)
-        value = {
-            "scope": "user",
-            "scope_id": user,
-            "subject": user,
-            "predicate": said[0],
-            "value": said[1],
-            "source": case.failure.source,
-            "authority": case.failure.authority,
-        }
-        operations[user] = Operation(target="memory", verb="add", key=fact_id, value=value)
-    if not operations:
-        summary = "A fact about the user, which the feedback does not state"
-        return Proposal(
-            target="memory", summary=summary, operations=(_empty(cluster, material.cases),), needs_answer=NEEDED
-        )
-    return Proposal(
-        target="memory",
-        summary=f"Remember for {_count(len(operations), 'user')}: {_predicates(operations.values())}",
-        operations=tuple(operations.values()),
-    )
+    return proposed(cluster, material)
 
 
 def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposal:
@@ -55,83 +28,96 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
         return proposal
     if not isinstance(answer, dict):
         raise NotAllowed(f"the answer must be {NEEDED}")
-    filled = []
-    for operation in proposal.operations:
-        value: dict[str, Any] = {**operation.value, "source": reviewer, **answer}
-        try:
-            Fact(id=operation.key, **value)
-        except (ValidationError, TypeError) as error:
-            raise NotAllowed(f"that is not a fact: needed is {NEEDED}, and a user it is about") from error
-        filled.append(operation.model_copy(update={"value": value}))
-    return proposal.model_copy(update={"operations": tuple(filled), "needs_answer": None})
+    given = proposal.operations[:1] if answer.get("scope") == "global" else proposal.operations
+    try:
+        facts = [signed_fact(each, answer, reviewer) for each in given]
+    except (ValidationError, TypeError) as error:
+        raise NotAllowed(f"that is not a fact: needed is {NEEDED}, and a user it is about") from error
+    operations = tuple(operation(fact).model_copy(update={"signed_by": reviewer}) for fact in facts)
+    whom = "everybody" if facts[0].scope == "global" else ", ".join(sorted({fact.scope_id for fact in facts})[:3])
+    summary = f"Remember for {whom}: {shown(facts[0])}"
+    return proposal.model_copy(update={"operations": operations, "needs_answer": None, "summary": summary})
 
 
 def apply(
     connection: Connection, current: Release, operations: Sequence[Operation], *, correction_id: str, now_us: int
 ) -> Served:
-    """Append the facts. A newer fact of the same user and predicate supersedes the older by name;
-    Raises Refused where an end user's word would supersede an authority's."""
+    """Append the facts that pass the write gate; the newest of one authority supersedes the older by name. `forget` takes a
+    fact out of force by its name.
+
+    Raises Refused, naming the check, for what the gate refuses or holds for a person.
+    """
     position = current.memory
-    known = facts_at(connection, current.project, position, now_us)
-    for operation in operations:
-        fact = Fact(id=operation.key, **operation.value)
-        old = _same_place(known, fact)
-        if old is not None and old.authority and not fact.authority:
-            raise Refused(
-                f"{old.id} says otherwise on the word of an authority ({old.source}): a person decides; reroute or reject"
-            )
-        if old is not None:
-            fact = fact.model_copy(update={"supersedes": old.id})
-        position = append_fact(connection, current.project, "supersede" if old else "add", fact, now_us)
+    beside: list[Fact] = []
+    for each in operations:
+        if each.verb == "forget":
+            position = _forget(connection, current.project, each.key, now_us)
+            continue
+        fact = Fact(id=each.key, **each.value)
+        position = _write(connection, current.project, position, fact, each, beside=beside, now_us=now_us)
+        beside.append(fact)
     release = following(current, now_us, memory=position)
     return Served(str(current.memory), str(position), release)
 
 
 def revert(connection: Connection, current: Release, change: Change, *, now_us: int) -> Served:
-    """Forget the facts of this change, and state again those that they superseded."""
-    before = {fact.id: fact for fact in facts_at(connection, current.project, int(change.before), now_us)}
-    now = {fact.id: fact for fact in facts_at(connection, current.project, current.memory, now_us)}
+    """Forget the facts of this change by name, and state again those whose place it took or that it forgot, unless they
+    were forgotten by name since, or another fact has their place now."""
     position = current.memory
-    for operation in reversed(change.operations):
-        fact = now.get(operation.key)
-        if fact is None:
+    for each in reversed(change.operations):
+        made = fact_named(connection, current.project, each.key)
+        if made is None:
             continue
-        position = append_fact(
-            connection, current.project, "forget", fact.model_copy(update={"supersedes": None}), now_us
-        )
-        if fact.supersedes is not None and fact.supersedes in before:
-            restored = before[fact.supersedes].model_copy(update={"supersedes": None})
-            position = append_fact(connection, current.project, "add", restored, now_us)
+        back: Fact | None = made
+        if each.verb != "forget":
+            gone = made.model_copy(update={"supersedes": None})
+            position = append_fact(connection, current.project, "forget", gone, now_us)
+            back = _taken_place_of(connection, current.project, made, since=int(change.after))
+        elif is_forgotten(connection, current.project, each.key, since=int(change.after)):
+            back = None
+        if back is not None and _place_is_free(connection, current.project, position, back, now_us):
+            position = append_fact(connection, current.project, "add", back, now_us)
     return Served(str(current.memory), str(position), following(current, now_us, memory=position))
 
 
-def _said(case: Case) -> tuple[str, JsonValue] | None:
-    """Predicate and value that the newest correction states; a bare comment is kept as what the user said."""
-    for said in reversed(case.episode.feedback):
-        corrected = said.corrected_output
-        if isinstance(corrected, dict) and len(corrected) == 1:
-            return next(iter(corrected.items()))
-        if said.comment or corrected is not None:
-            return "said", said.comment or corrected
+def _taken_place_of(connection: Connection, project: str, fact: Fact, *, since: int) -> Fact | None:
+    """The newest fact before it in its place that was not forgotten by name since."""
+    id_ = fact.supersedes
+    while id_ is not None:
+        old = fact_named(connection, project, id_)
+        if old is None or not is_forgotten(connection, project, id_, since=since):
+            return old
+        id_ = old.supersedes
     return None
 
 
-def _same_place(known: Sequence[Fact], fact: Fact) -> Fact | None:
-    if fact.predicate == "said":
-        return None
-    place = (fact.scope, fact.scope_id, fact.subject, fact.predicate)
-    return next((old for old in known if (old.scope, old.scope_id, old.subject, old.predicate) == place), None)
+def _place_is_free(connection: Connection, project: str, position: int, fact: Fact, now_us: int) -> bool:
+    known = facts_in(connection, project, position, now_us, scopes=[(fact.scope, fact.scope_id)])
+    return not any(other.id == fact.id or (same_place(other, fact) and excludes(other, fact)) for other in known)
 
 
-def _empty(cluster: Cluster, cases: Sequence[Case]) -> Operation:
-    users = [case.episode.trace.user for case in cases if case.episode.trace.user is not None]
-    value: dict[str, JsonValue] = {"scope": "user", "scope_id": users[0], "subject": users[0]} if users else {}
-    return Operation(target="memory", verb="add", key=derived_id("fact", cluster.id), value=value)
+def _write(
+    connection: Connection, project: str, position: int, fact: Fact, given: Operation, *, beside: list[Fact], now_us: int
+) -> int:  # fmt: skip
+    known = facts_in(connection, project, position, now_us, scopes=[GLOBAL, (fact.scope, fact.scope_id)])
+    stated = fact_named(connection, project, fact.id)
+    if stated is not None and stated.value != fact.value:
+        raise Refused(f"duplicate: {fact.id} was stated before and is never rewritten: supersede it by another fact")
+    if any(old.id == fact.id for old in known):
+        raise Refused(f"duplicate: {fact.id} is in force already")
+    verdict = judge_write(fact, known, beside=beside, decided_by=given.signed_by)
+    if verdict.verdict != "write":
+        settle = "; settle it with --answer, then your word stands" if verdict.verdict == "hold" else ""
+        raise Refused(f"the write gate {verdict.verdict}s {shown(fact)}: {verdict.reason}{settle}")
+    written = fact.model_copy(update={"supersedes": verdict.supersedes})
+    verb = "supersede" if verdict.supersedes else "add"
+    return append_fact(connection, project, verb, written, now_us)
 
 
-def _predicates(operations: Sequence[Operation] | Any) -> str:
-    return ", ".join(sorted({str(each.value["predicate"]) for each in operations}))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _forget(connection: Connection, project: str, fact_id: str, now_us: int) -> int:
+    fact = fact_named(connection, project, fact_id)
+    if fact is None:
+        raise NotFound(f"no fact {fact_id}: `filmroom live memory --user USER` shows those in force")
+    if is_forgotten(connection, project, fact_id):
+        raise Refused(f"{fact_id} is forgotten already")
+    return append_fact(connection, project, "forget", fact.model_copy(update={"supersedes": None}), now_us)

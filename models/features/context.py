@@ -6,6 +6,7 @@ import re
 from models.features.material import Feature, Material, mean, sentences, share
 from models.similarity import cosines
 from models.steps import time_of
+from models.write_gate import is_about_everybody
 
 NORMATIVE = re.compile(
     r"\b(?:always|never|must(?: not)?|only (?:if|when|for|after|with|to)|should(?:n['’]t| not)?|do not|don['’]t|policy|policies"
@@ -30,11 +31,12 @@ def rule_gap(material: Material) -> float | None:
 
 
 def normative(material: Material) -> float | None:
-    """Share of the sentences people said that state a policy (always, never, must, only, ...), mean over cases; 0 to 1.
+    """Share of the sentences people said that state a policy (always, never, must, only, all customers, ...), mean over
+    cases; 0 to 1.
 
     None where nobody said anything in words. Example: "You must always ask for the order number": 1.
     """
-    return mean(share(NORMATIVE.search(part) is not None for part in sentences(words)) for words in material.said)
+    return mean(share(_is_policy(part) for part in sentences(words)) for words in material.said)
 
 
 def version_assoc(material: Material) -> float | None:
@@ -67,6 +69,10 @@ def budget(material: Material) -> float | None:
         for case in material.cases
     ]
     return mean(count / limit if count else None for count in tokens)
+
+
+def _is_policy(sentence: str) -> bool:
+    return NORMATIVE.search(sentence) is not None or is_about_everybody(sentence)
 
 
 FEATURES: dict[str, Feature] = {

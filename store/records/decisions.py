@@ -131,6 +131,8 @@ class Operation(Record):
     """What it acts on, unique within the target (a rule id, a tool name, a dataset row id)."""
     value: dict[str, JsonValue] = Field(default_factory=dict)
     """The typed record of the target (Rule, Fact, ToolPolicy, Ticket, DatasetRow) as JSON; empty for a removal."""
+    signed_by: str | None = None
+    """The reviewer who wrote this very value; None: it was read from what the log says."""
 
 
 class Proposal(Record):

@@ -70,6 +70,8 @@ class Fact(Record):
     ttl_s: int | None = None
     """None: it does not expire."""
     supersedes: str | None = None
+    depends_on: tuple[str, ...] = ()
+    """Facts it was concluded from; it is stale, and not served, once one of them is no longer in force."""
 
 
 class ToolPolicy(Record):
@@ -77,7 +79,7 @@ class ToolPolicy(Record):
 
     tool: str
     normalisers: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Argument path to the normalisers applied to it, in order: `trim`, `lower`, `upper`, `prefix:#`, `date_iso`, `enum`."""
+    """Argument path to the normalisers applied to it, in order, as `models.normalise.NORMALISERS` lists them."""
     schema_patch: dict[str, JsonValue] = Field(default_factory=dict)
     """Schema tightening, laid over the declared JSON schema."""
     retries: int | None = None
@@ -85,6 +87,8 @@ class ToolPolicy(Record):
     freshness_s: float | None = None
     """Oldest output of the tool that may be used."""
     disabled: bool = False
+    expected: dict[str, str] = Field(default_factory=dict)
+    """Argument path to what is expected there, in the reviewer's words; it ends the sentence that names a bad value."""
 
 
 class Ticket(Record):
@@ -98,6 +102,10 @@ class Ticket(Record):
     """Arguments of the failing call, for the regression test."""
     error: str = ""
     resolved: bool = False
+    resolved_us: int | None = None
+    """When it was called resolved; a failure after it opens the ticket again."""
+    cluster_id: str = ""
+    """The cluster whose failures it is about."""
 
 
 class Version(Record):

@@ -1,0 +1,171 @@
+"""What could be remembered of a cluster: facts about its users, or a question for a person where it is about nobody alone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+
+from models.features.material import Material
+from models.features.memory import FIRST_PERSON
+from models.steps import text_of
+from models.write_gate import ANSWER, SAID, GateVerdict, is_about_everybody, judge_write, shown
+from store.records import Case, Cluster, Fact, Operation, Proposal, content_hash, derived_id
+
+NEEDED = 'the fact, as JSON: {"predicate": ..., "value": ...} (--answer)'
+NEEDED_FOR_ALL = (
+    "it is nobody's alone: reroute it to context with a rule you sign, or give a fact for everybody as JSON: "
+    '{"scope": "global", "predicate": ..., "value": ...} (--answer)'
+)
+SHOWN = 3
+"""Facts that a summary spells out."""
+MOST_FIELDS = 5
+"""Fields of one corrected object that become facts."""
+ASKED = 300
+"""Characters of a question that are kept with its answer."""
+
+
+def proposed(cluster: Cluster, material: Material) -> Proposal:
+    """The facts that the newest correction of each user states, as far as the write gate lets them through."""
+    general = [case for case in material.cases if is_about_everybody(_words(case))]
+    personal = [case for case in material.cases if case not in general]
+    facts, refused = _facts(cluster, personal)
+    if general and 2 * len(general) >= len(material.cases):
+        return _for_all(cluster, f"{_count(len(general), 'case')} of {len(material.cases)} speak of everybody")
+    if _is_shared(facts):
+        users = len({fact.scope_id for fact in facts})
+        return _for_all(cluster, f"{users} users say the same ({shown(facts[0])})")
+    if facts:
+        summary = f"Remember for {_users(facts)}: {_spelled(facts)}{_left_out(refused)}"
+        return Proposal(target="memory", summary=summary, operations=tuple(operation(fact) for fact in facts))
+    users_ = [case.episode.trace.user for case in material.cases if case.episode.trace.user is not None]
+    value: dict[str, JsonValue] = {"scope": "user", "scope_id": users_[0], "subject": users_[0]} if users_ else {}
+    return Proposal(
+        target="memory",
+        summary=f"A fact about the user, which the feedback does not state{_left_out(refused)}",
+        operations=(Operation(target="memory", verb="add", key=derived_id("fact", cluster.id), value=value),),
+        needs_answer=NEEDED,
+    )
+
+
+def operation(fact: Fact) -> Operation:
+    """The delta that adds this fact."""
+    value = fact.model_dump(mode="json", exclude={"id"}, exclude_defaults=True)
+    return Operation(target="memory", verb="add", key=fact.id, value={"scope": fact.scope, **value})
+
+
+def signed_fact(given: Operation, answer: dict[str, Any], reviewer: str) -> Fact:
+    """The fact as the reviewer wrote it over what was proposed, under an id of its own. Raises ValidationError, TypeError."""
+    value = {**given.value, "source": reviewer, "authority": True, **answer}
+    if answer.get("scope") == "global":
+        value = {**value, "scope_id": "*", "subject": answer.get("subject", "*")}
+    value.setdefault("subject", value.get("scope_id"))
+    fact = Fact(id=given.key, **value)
+    said = content_hash(fact.model_dump(mode="json", exclude={"id"}))
+    return fact.model_copy(update={"id": derived_id("fact", given.key, said)})
+
+
+def _facts(cluster: Cluster, cases: Sequence[Case]) -> tuple[list[Fact], list[GateVerdict]]:
+    """The facts, newest correction of each user first, and why others were left out."""
+    facts: list[Fact] = []
+    refused: list[GateVerdict] = []
+    done: set[str] = set()
+    for case in cases:
+        found = _of_case(cluster, case)
+        if not found or found[0].scope_id in done:
+            continue
+        done.add(found[0].scope_id)
+        for fact in found:
+            verdict = judge_write(fact, (), beside=facts)
+            if verdict.verdict == "write":
+                facts.append(fact)
+            else:
+                refused.append(verdict)
+    return facts, refused
+
+
+def _of_case(cluster: Cluster, case: Case) -> list[Fact]:
+    user = case.episode.trace.user
+    if user is None:
+        return []
+    made = []
+    for predicate, value in _said(case):
+        told = content_hash([predicate, value])
+        try:
+            fact = Fact(
+                id=derived_id("fact", cluster.id, user, case.failure.trace_id, told),
+                scope="user",
+                scope_id=user,
+                subject=user,
+                predicate=predicate,
+                value=value,
+                source=case.failure.source,
+                authority=case.failure.authority,
+                valid_from_us=case.episode.trace.started_us,
+            )
+        except ValidationError:
+            continue
+        made.append(fact)
+    return made
+
+
+def _said(case: Case) -> list[tuple[str, JsonValue]]:
+    """Predicates and values that the newest correction states: an object's fields, what the user says of themselves, or
+    the right answer to what was asked. A complaint states nothing."""
+    for said in reversed(case.episode.feedback):
+        corrected = said.corrected_output
+        if isinstance(corrected, dict) and 0 < len(corrected) <= MOST_FIELDS:
+            return list(corrected.items())
+        if said.comment and FIRST_PERSON.search(said.comment):
+            return [(SAID, said.comment)]
+        asked = " ".join(text_of(case.episode.trace.input).split())[:ASKED]
+        if corrected is not None and asked:
+            return [(ANSWER, {"asked": asked, "answer": corrected})]
+        if corrected is not None:
+            return [(SAID, corrected)]
+    return []
+
+
+def _words(case: Case) -> str:
+    comments = [said.comment or "" for said in case.episode.feedback]
+    right = [text_of(said.corrected_output) for said in case.episode.feedback]
+    return "\n".join(part for part in (*comments, *right) if part)
+
+
+def _is_shared(facts: Sequence[Fact]) -> bool:
+    """Whether several users all say one and the same: a wish of many is no memory of each."""
+    said = {content_hash([fact.predicate, text_of(fact.value).casefold()]) for fact in facts}
+    return len({fact.scope_id for fact in facts}) > 1 and len(said) == 1
+
+
+def _for_all(cluster: Cluster, why: str) -> Proposal:
+    value: dict[str, JsonValue] = {"scope": "global", "scope_id": "*", "subject": "*"}
+    return Proposal(
+        target="memory",
+        summary=f"No fact about one user: {why}",
+        operations=(Operation(target="memory", verb="add", key=derived_id("fact", cluster.id), value=value),),
+        needs_answer=NEEDED_FOR_ALL,
+    )
+
+
+def _spelled(facts: Sequence[Fact]) -> str:
+    several = len({fact.scope_id for fact in facts}) > 1
+    parts = [f"{fact.scope_id}: {shown(fact)}" if several else shown(fact) for fact in facts[:SHOWN]]
+    more = f"; and {len(facts) - SHOWN} more" if len(facts) > SHOWN else ""
+    return "; ".join(parts) + more
+
+
+def _users(facts: Sequence[Fact]) -> str:
+    names = sorted({fact.scope_id for fact in facts})
+    return names[0] if len(names) == 1 else _count(len(names), "user")
+
+
+def _left_out(refused: Sequence[GateVerdict]) -> str:
+    if not refused:
+        return ""
+    reasons = list(dict.fromkeys(each.reason for each in refused))
+    more = f"; and {len(reasons) - 2} other reasons" if len(reasons) > 2 else ""
+    return f" (left out {len(refused)}: {'; '.join(reasons[:2])}{more})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
