@@ -1,10 +1,12 @@
 # Needs Python 3.11 to 3.14 and make, nothing else. `make` lists the targets.
 #   make test PYTHON=python3.13 VENV=.venv-3.13     another interpreter, beside the first
 #   make test TESTS="tests/test_docs.py -x"         some tests only
+#   make test WORKERS=0                             one after the other; many of them wait, so four fit on two cores
 
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
+WORKERS ?= 4
 LOCK ?=
 
 BIN := $(VENV)/bin
@@ -28,7 +30,7 @@ demo: $(INSTALLED) ## a whole season of an agent that gets better, without netwo
 	@$(BIN)/filmroom demo
 
 test: $(INSTALLED) ## run the tests
-	@$(BIN)/python -m pytest $(TESTS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
 
 check: $(INSTALLED) ## lint, format, types, examples in docstrings and in the docs
 	$(BIN)/ruff check .
