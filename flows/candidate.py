@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from flows.apply import start_hold
-from flows.champion import arm_of, keep
+from flows.champion import keep
 from flows.history import leave_row, new_row, record_row
 from flows.serving import promote
 from flows.training_data import TrainingData
@@ -14,6 +14,7 @@ from flows.workspace import Workspace
 from models import gate
 from models.arms import ARMS, ArmTrial, fit_arm, try_arms
 from models.judging import judge_rows
+from models.out_of_fold import OutOfFold
 from models.trigger import TriggerVerdict
 from store.changes import changes_of
 from store.corrections import correction, set_state
@@ -25,32 +26,23 @@ from store.records import Change, GateStage, Retrain, RetrainDecision
 def train(
     workspace: Workspace,
     data: TrainingData,
+    out_of_fold: OutOfFold,
     verdict: TriggerVerdict,
     numbers: dict[str, float | None],
-    fits: int,
     started: float,
 ) -> Retrain:
-    incumbent = arm_of(data.live)
+    """Try the arms, judge the best one, and serve it where it passes; `out_of_fold` is over the rows of `data`."""
     again = {each.arm for each in data.refused if each.data_digest == data.digest and each.arm}
-    trials = try_arms(
-        data.base,
-        data.rows,
-        data.served,
-        incumbent=incumbent,
-        barred=sorted({*data.barred, *again}),
-        task=data.task,
-    )
-    fits += sum(trial.estimator_fits for trial in trials)
+    trials = try_arms(out_of_fold, data.served, incumbent=data.incumbent, barred=sorted({*data.barred, *again}))
     row = new_row(workspace, data.name, "refused", "no arm could be trained on these rows", numbers=numbers)
     if trials[0].score is not None:
-        row, judged_fits = _judge(workspace, data, trials[0], numbers)
-        fits += judged_fits
+        row = _judge(workspace, data, out_of_fold, trials[0], numbers)
     row = row.model_copy(
         update={
             "trace_ids": tuple(each.row.trace_id for each in data.new if each.row.trace_id is not None),
             "arms": tuple(trial.as_json() for trial in trials),
             "data_digest": data.digest,
-            "estimator_fits": fits,
+            "estimator_fits": out_of_fold.estimator_fits,
             "seconds": round(time.perf_counter() - started, 3),
             "numbers": {**numbers, "rows": float(len(data.new)), "held_rows": float(data.held)},
         }
@@ -61,11 +53,14 @@ def train(
 
 
 def _judge(
-    workspace: Workspace, data: TrainingData, best: ArmTrial, numbers: dict[str, float | None]
-) -> tuple[Retrain, int]:
-    """The best arm before the gate: a row that says promoted or refused, and the fits it took."""
-    incumbent = arm_of(data.live)
-    judged, fits = judge_rows(ARMS[best.arm], data.base, data.rows, data.served, incumbent=incumbent, task=data.task)
+    workspace: Workspace,
+    data: TrainingData,
+    out_of_fold: OutOfFold,
+    best: ArmTrial,
+    numbers: dict[str, float | None],
+) -> Retrain:
+    """The best arm before the gate: a row that says promoted or refused."""
+    judged = judge_rows(ARMS[best.arm], out_of_fold, data.served, incumbent=data.incumbent)
     stages = gate.judge(judged, policy=workspace.policy, checks=_checks(data), look=1 + len(data.refused))
     decision: RetrainDecision = "promoted" if gate.passed(stages) else "refused"
     failed = [stage for stage in stages if stage.verdict != "passed"]
@@ -75,7 +70,7 @@ def _judge(
         else f"{best.arm}: the gate's {failed[0].stage} stage says {failed[0].verdict}: {failed[0].sentence}"
     )
     row = new_row(workspace, data.name, decision, reason, to_yes=gate.to_yes(stages), numbers=numbers)
-    return row.model_copy(update={"arm": best.arm, "gate": stages, "metrics": _metrics(stages)}), fits
+    return row.model_copy(update={"arm": best.arm, "gate": stages, "metrics": _metrics(stages)})
 
 
 def _checks(data: TrainingData) -> dict[str, bool | None]:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from flows.champion import task_of
+from flows.champion import arm_of, task_of
 from flows.serving import live_version
 from flows.training import Labelled, labelled, training_rows
 from flows.workspace import Workspace
 from models.arms import Task
 from models.dataset import prepare, suspect_labels
+from models.fitting import refitting
 from store.records import DatasetRow, Retrain, Version
 from store.retrains import retrains_of
 
@@ -34,6 +35,11 @@ class TrainingData:
     digest: str
     evaluations: tuple[Retrain, ...]
     """All evaluations of this model, newest first."""
+
+    @property
+    def incumbent(self) -> str:
+        """The arm that would refit the live version."""
+        return refitting(arm_of(self.live))
 
     @property
     def rows(self) -> list[DatasetRow]:

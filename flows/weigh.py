@@ -4,16 +4,16 @@ import time
 from collections import Counter
 
 from flows.candidate import train
-from flows.champion import arm_of, found_model
+from flows.champion import found_model
 from flows.history import leave_row, new_row
 from flows.serving import live_version
 from flows.training import training_rows
 from flows.training_data import TrainingData, gather
 from flows.workspace import Workspace
 from models import minimum_evidence
-from models.arms import PROBE_FOLDS, Probe, candidates, probe
+from models.arms import Probe, candidates, probe
 from models.minimum_evidence import EvidenceCase, EvidenceVerdict
-from models.splits import JUDGING_SHARE
+from models.out_of_fold import FOLDS, OutOfFold
 from models.trigger import TriggerInputs, TriggerVerdict, evaluate, settled_without_probe
 from store.errors import FilmroomError
 from store.records import Retrain
@@ -51,12 +51,13 @@ def weighed(workspace: Workspace, data: TrainingData, started: float) -> Retrain
     settled = settled_without_probe(known, policy=workspace.policy, prices=workspace.settings.prices)
     if settled is not None:
         return leave_row(workspace, _told(skipped, settled, evidence))
-    probed = probe(data.base, data.rows, data.served, incumbent=arm_of(data.live), task=data.task)
+    out_of_fold = OutOfFold(data.base, data.rows, data.task)
+    probed = probe(out_of_fold, data.served, incumbent=data.incumbent)
     verdict = evaluate(_with_probe(known, data, probed), policy=workspace.policy, prices=workspace.settings.prices)
     if not verdict.train:
         told = _told(skipped, verdict, evidence)
         return leave_row(workspace, told.model_copy(update={"estimator_fits": probed.estimator_fits}))
-    return train(workspace, data, verdict, {**evidence.numbers, **verdict.numbers}, probed.estimator_fits, started)
+    return train(workspace, data, out_of_fold, verdict, {**evidence.numbers, **verdict.numbers}, started)
 
 
 def _told(skipped: Retrain, verdict: TriggerVerdict, evidence: EvidenceVerdict) -> Retrain:
@@ -98,7 +99,7 @@ def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
     counts = Counter(each.decision for each in data.evaluations)
     here = {each.arm for each in data.refused if each.data_digest == data.digest}
     windows = {each.data_digest for each in data.since_training if each.data_digest} | {data.digest}
-    arms = candidates(arm_of(data.live), data.barred)
+    arms = candidates(data.incumbent, data.barred)
     asked = workspace.policy.reviewer is None
     return TriggerInputs(
         exposures=len(data.unseen),
@@ -106,7 +107,6 @@ def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
         judged=len(data.new),
         repaired=sum(each.failed for each in data.new),
         broken=0,
-        judging_share=JUDGING_SHARE,
         passes=counts["promoted"],
         refusals=counts["refused"],
         look=1 + len(data.refused),
@@ -126,7 +126,7 @@ def _with_probe(known: TriggerInputs, data: TrainingData, probed: Probe) -> Trig
             "repaired": probed.repaired,
             "broken": probed.broken,
             "slices": probed.slices,
-            "fit_s": probed.seconds / PROBE_FOLDS,
+            "fit_s": probed.seconds / FOLDS,
             "gate_s": next((each.seconds for each in data.evaluations if each.arm), FIRST_GATE_S),
         }
     )

@@ -1,7 +1,7 @@
 """The ways to train the model, and which of them fits the rows in hand best.
 
 Arms differ in representation x learner x treatment. `try_arms` scores them on rows set aside for choosing; the rows
-that judge the winner (`models.judging`) are others, so that choosing does not flatter what is chosen.
+that judge an arm so chosen (`models.judging`) are others, so that choosing does not flatter what is chosen.
 """
 
 import time
@@ -10,14 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from models.dataset import text_of
 from models.exceptions import BREAK_COST
 from models.fitting import ARMS, DEFAULT_ARM, Arm, Model, Task, fit_arm, truth_of
 from models.judging import judge_rows
+from models.out_of_fold import OutOfFold
 from models.sequential import mcnemar_one_sided
-from models.splits import JUDGING_SHARE, folds_of, is_judging
+from models.splits import JUDGING_SHARE, is_judging
 from store.records.production import Record
-from store.records.weights import DatasetRow
 
 __all__ = [
     "ARMS",
@@ -38,10 +37,8 @@ __all__ = [
 
 SWITCH_ALPHA = 0.05
 """Of the exact one-sided McNemar test by which another arm must beat the incumbent's: 5-0, 7-1, 9-2, as in the gate."""
-
-
-PROBE_FOLDS = 5
-"""A probe on halves learns from half of the new rows and sees too few repairs."""
+CHOOSING_FOLDS = 3
+"""Over the choosing rows."""
 
 
 class ArmTrial(Record):
@@ -57,7 +54,9 @@ class ArmTrial(Record):
     seconds: float
     estimator_fits: int
     row_scores: tuple[int, ...] = ()
-    """Per choosing row: 1 repaired, -2 broken, 0 neither."""
+    """Per choosing row: 1 repaired, -2 broken, 0 neither; empty where it was stopped."""
+    stopped: bool = False
+    """Whether it was behind the incumbent's arm after the first fold, and tried no further."""
     error: str | None = None
 
     def as_json(self) -> dict[str, JsonValue]:
@@ -79,41 +78,22 @@ class Probe(Record):
     seconds: float
 
 
-def probe(
-    base_rows: Sequence[DatasetRow],
-    new_rows: Sequence[DatasetRow],
-    served: Sequence[str | None],
-    *,
-    incumbent: str,
-    task: Task,
-) -> Probe:
-    """Repairs and breaks of the incumbent's arm on thirds it was not trained on, the thirds disjoint by source.
+def probe(out_of_fold: OutOfFold, served: Sequence[str | None], *, incumbent: str) -> Probe:
+    """Repairs and breaks of the incumbent's arm on folds it was not trained on.
 
     `served` has the champion's logged answer to each new row, None where it rejected.
     """
-    started = time.monotonic()
-    groups = folds_of(new_rows, PROBE_FOLDS)
-    answers: list[str | None] = [None] * len(new_rows)
-    fits = 0
-    for fold in range(PROBE_FOLDS):
-        held = [i for i in range(len(new_rows)) if groups[i] == fold]
-        if not held:
-            continue
-        model = fit_arm(
-            ARMS[incumbent], base_rows, [r for r, g in zip(new_rows, groups, strict=True) if g != fold], task=task
-        )
-        fits += model.estimator_fits
-        for i, prediction in zip(held, model.predict([text_of(new_rows[i]) for i in held]), strict=True):
-            answers[i] = prediction.answer
-    truths = [truth_of(row, task) for row in new_rows]
+    started, fits = time.monotonic(), out_of_fold.estimator_fits
+    answers = out_of_fold.answers(ARMS[incumbent])
+    truths = [truth_of(row, out_of_fold.task) for row in out_of_fold.new]
     repaired, broken = _changes(truths, served, answers)
     return Probe(
-        rows=len(new_rows),
+        rows=len(truths),
         failures=sum(truth != answer for truth, answer in zip(truths, served, strict=True)),
         repaired=repaired,
         broken=broken,
         slices=_slices(truths, served, answers),
-        estimator_fits=fits,
+        estimator_fits=out_of_fold.estimator_fits - fits,
         seconds=time.monotonic() - started,
     )
 
@@ -125,13 +105,11 @@ def candidates(incumbent: str, barred: Sequence[str] = ()) -> tuple[Arm, ...]:
 
 
 def try_arms(
-    base_rows: Sequence[DatasetRow],
-    new_rows: Sequence[DatasetRow],
+    out_of_fold: OutOfFold,
     served: Sequence[str | None],
     *,
     incumbent: str,
     barred: Sequence[str] = (),
-    task: Task,
     budget_s: float = 120.0,
 ) -> tuple[ArmTrial, ...]:
     """Every arm in reach of the budget, the one to use first, scored on the choosing rows only.
@@ -139,18 +117,22 @@ def try_arms(
     The incumbent's arm stays unless another one's lead passes an exact test at 5 %: 3-0 decides nothing.
 
     Each choosing row is predicted by a model trained on the base rows, on the choosing rows of the other folds and on
-    no judging row. An arm that raises is recorded with its error and the others go on; the incumbent's arm and two
-    more are tried even when the budget is spent.
+    no judging row. An arm that is behind the incumbent's after the first fold is stopped there. One that raises is
+    recorded with its error and the others go on; the incumbent's arm and two more are tried even when the budget is spent.
     """
-    chosen = [i for i in range(len(new_rows)) if not is_judging(new_rows[i], task.seed)]
-    rows, answers = [new_rows[i] for i in chosen], [served[i] for i in chosen]
+    new, task = out_of_fold.new, out_of_fold.task
+    chosen = [i for i in range(len(new)) if not is_judging(new[i], task.seed)]
+    choosing = OutOfFold(out_of_fold.base, [new[i] for i in chosen], task, folds=CHOOSING_FOLDS)
+    answers = [served[i] for i in chosen]
     started = time.monotonic()
-    trials = []
+    trials: list[ArmTrial] = []
     for number, arm in enumerate(candidates(incumbent, barred)):
         if number > 2 and time.monotonic() - started > budget_s:
-            trials.append(_failed(arm, 0.0, f"the budget of {budget_s:.0f} s was spent"))
+            trials.append(_failed(arm, f"the budget of {budget_s:.0f} s was spent"))
             continue
-        trials.append(_tried(arm, base_rows, rows, answers, task))
+        own = next((trial for trial in trials if trial.arm == incumbent and trial.score is not None), None)
+        trials.append(_tried(arm, choosing, answers, own))
+    out_of_fold.estimator_fits += choosing.estimator_fits
     return _ranked(trials, incumbent)
 
 
@@ -173,37 +155,54 @@ def _slices(
     )
 
 
-def _tried(
-    arm: Arm, base_rows: Sequence[DatasetRow], rows: list[DatasetRow], served: list[str | None], task: Task
-) -> ArmTrial:
-    started = time.monotonic()
+def _tried(arm: Arm, choosing: OutOfFold, served: list[str | None], own: ArmTrial | None) -> ArmTrial:
+    """The trial of one arm; `own` is the incumbent's, where that was scored."""
+    started, fits = time.monotonic(), choosing.estimator_fits
+    if not choosing.new:
+        return _failed(arm, "no rows to choose with")
+    first = choosing.positions(0)
     try:
-        answers, fits = _out_of_fold(arm, base_rows, rows, task)
+        scored = _scored(choosing, served, first, choosing.answers_in(arm, 0))
+        stopped = own is not None and bool(first) and sum(scored) < sum(own.row_scores[i] for i in first)
+        rows = first if stopped else range(len(served))
+        answers = choosing.answers_in(arm, 0) if stopped else choosing.answers(arm)
     except Exception as error:  # noqa: BLE001 - an estimator may raise anything; the other arms go on
-        return _failed(arm, time.monotonic() - started, f"{type(error).__name__}: {error}")
-    if not rows:
-        return _failed(arm, time.monotonic() - started, "no rows to choose with")
-    truths = [truth_of(row, task) for row in rows]
-    repaired, broken = _changes(truths, served, answers)
-    scores = tuple(
-        (a == t) - (b == t) if b != t else BREAK_COST * ((a == t) - 1)
-        for t, b, a in zip(truths, served, answers, strict=True)
-    )
+        failed = _failed(arm, f"{type(error).__name__}: {error}")
+        return failed.model_copy(update={"seconds": time.monotonic() - started})
+    truths, before = [truth_of(choosing.new[i], choosing.task) for i in rows], [served[i] for i in rows]
+    repaired, broken = _changes(truths, before, answers)
+    scores = _scored(choosing, served, rows, answers)
     return ArmTrial(
         arm=arm.name,
-        score=sum(scores) / len(rows),
-        row_scores=scores,
-        accuracy=sum(t == a for t, a in zip(truths, answers, strict=True)) / len(rows),
+        score=sum(scores) / len(scores),
+        row_scores=() if stopped else scores,
+        accuracy=sum(t == a for t, a in zip(truths, answers, strict=True)) / len(scores),
         repaired=repaired,
         broken=broken,
-        rows=len(rows),
+        rows=len(scores),
         seconds=time.monotonic() - started,
-        estimator_fits=fits,
+        estimator_fits=choosing.estimator_fits - fits,
+        stopped=stopped,
     )
+
+
+def _scored(
+    choosing: OutOfFold, served: list[str | None], rows: Sequence[int], answers: Sequence[str | None]
+) -> tuple[int, ...]:
+    """Per row: 1 repaired, -2 broken, 0 neither."""
+    judged = (
+        (truth_of(choosing.new[i], choosing.task), served[i], after) for i, after in zip(rows, answers, strict=True)
+    )
+    return tuple((a == t) - (b == t) if b != t else BREAK_COST * ((a == t) - 1) for t, b, a in judged)
 
 
 def _ranked(trials: list[ArmTrial], incumbent: str) -> tuple[ArmTrial, ...]:
-    ranked = sorted(trials, key=lambda trial: -np.inf if trial.score is None else trial.score, reverse=True)
+    """By score; what was stopped comes after what was not, and the incumbent's arm first unless it is clearly beaten."""
+
+    def order(trial: ArmTrial) -> tuple[bool, float]:
+        return trial.stopped, np.inf if trial.score is None else -trial.score
+
+    ranked = sorted(trials, key=order)
     own = next((trial for trial in ranked if trial.arm == incumbent and trial.score is not None), None)
     if own is None or _clearly_better(ranked[0], own):
         return tuple(ranked)
@@ -215,22 +214,7 @@ def _clearly_better(best: ArmTrial, own: ArmTrial) -> bool:
     return mcnemar_one_sided(sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)) <= SWITCH_ALPHA
 
 
-def _out_of_fold(
-    arm: Arm, base_rows: Sequence[DatasetRow], rows: list[DatasetRow], task: Task
-) -> tuple[list[str | None], int]:
-    folds = folds_of(rows, 3)
-    answers: list[str | None] = [None] * len(rows)
-    fits = 0
-    for fold in range(3):
-        held = [i for i in range(len(rows)) if folds[i] == fold]
-        model = fit_arm(arm, base_rows, [row for row, f in zip(rows, folds, strict=True) if f != fold], task=task)
-        fits += model.estimator_fits
-        for i, prediction in zip(held, model.predict([text_of(rows[i]) for i in held]), strict=True):
-            answers[i] = prediction.answer
-    return answers, fits
-
-
-def _failed(arm: Arm, seconds: float, error: str) -> ArmTrial:
+def _failed(arm: Arm, error: str) -> ArmTrial:
     return ArmTrial(
         arm=arm.name,
         score=None,
@@ -238,7 +222,7 @@ def _failed(arm: Arm, seconds: float, error: str) -> ArmTrial:
         repaired=0,
         broken=0,
         rows=0,
-        seconds=seconds,
+        seconds=0.0,
         estimator_fits=0,
         error=error,
     )

@@ -38,6 +38,11 @@ BASE = "base"
 DEFAULT_ARM = "word_char_svc"
 
 
+def refitting(name: str) -> str:
+    """The arm that refits a model made by arm `name`: exceptions patch a model, and the default arm replaces both."""
+    return DEFAULT_ARM if ARMS[name].treatment == "exceptions" else name
+
+
 class Task(Record):
     """What stays the same for every arm."""
 

@@ -46,7 +46,7 @@ REPRESENTATIONS: dict[str, Callable[[], Any]] = {
     ),
 }
 LEARNERS: dict[str, Callable[[int], Any]] = {
-    "linear_svc": lambda seed: LinearSVC(C=1.0, random_state=seed),
+    "linear_svc": lambda seed: LinearSVC(C=1.0, tol=1e-2, random_state=seed),
     "logistic": lambda seed: LogisticRegression(C=10.0, tol=1e-3, max_iter=1000, random_state=seed),
     "complement_nb": lambda seed: ComplementNB(),
 }

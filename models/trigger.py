@@ -41,8 +41,6 @@ class TriggerInputs(Record):
     broken: int
     slices: tuple[tuple[int, int, int], ...] = ()
     """(repaired, broken, rows) of each slice the gate will look at."""
-    judging_share: float = 1.0
-    """Share of the labelled exposures that will judge the candidate."""
     passes: int = 0
     """Candidates that passed the gate before."""
     refusals: int = 0
@@ -197,10 +195,9 @@ def _numbers(inputs: TriggerInputs, policy: Policy, prices: Prices) -> dict[str,
 def _p_pass(inputs: TriggerInputs, policy: Policy, factor: float) -> float:
     """Posterior mean of passing: a Beta prior at the predicted power, updated by the earlier candidates."""
     alpha = spent_alpha(policy.min_gain, inputs.look)
-    share = inputs.judging_share * factor
-    predicted = power(inputs.repaired, inputs.broken, share=share, alpha=alpha)
+    predicted = power(inputs.repaired, inputs.broken, share=factor, alpha=alpha)
     for repaired, broken, rows in inputs.slices:
-        predicted *= chance_of_no_loss(repaired, broken, rows, share=share)
+        predicted *= chance_of_no_loss(repaired, broken, rows, share=factor)
     tried = inputs.passes + inputs.refusals
     return (PRIOR_CANDIDATES * predicted + inputs.passes) / (PRIOR_CANDIDATES + tried)
 

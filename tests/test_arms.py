@@ -1,10 +1,13 @@
 from typing import Any
 
 import pytest
+from sklearn.dummy import DummyClassifier
 
 from models import text_model
 from models.arms import ARMS, ArmTrial, Task, _clearly_better, candidates, fit_arm, probe, try_arms
+from models.fitting import refitting
 from models.judging import judge_rows
+from models.out_of_fold import OutOfFold
 from models.splits import is_judging
 from store.records import DatasetRow
 
@@ -24,10 +27,18 @@ SERVED: list[str | None] = ["order"] * len(NEW)
 TASK = Task()
 
 
+def over(new: list[DatasetRow]) -> OutOfFold:
+    return OutOfFold(BASE, new, TASK)
+
+
 def test_the_arms_differ_from_the_incumbent_in_learner_and_in_representation() -> None:
     own, *others = candidates("word_char_svc")
     differing = [arm for arm in others if arm.learner != own.learner and arm.representation != own.representation]
     assert (own.name, len(differing) >= 2) == ("word_char_svc", True)
+
+
+def test_a_patched_model_is_refitted_by_the_default_arm() -> None:
+    assert {name: refitting(name) for name in ARMS} == {name: name for name in ARMS} | {"exceptions": "word_char_svc"}
 
 
 def test_a_barred_arm_is_left_out() -> None:
@@ -45,19 +56,19 @@ def test_an_arm_that_raises_is_recorded_and_the_others_go_on(monkeypatch: pytest
         raise RuntimeError("no such learner")
 
     monkeypatch.setitem(text_model.LEARNERS, "logistic", broken)
-    trials = {trial.arm: trial for trial in try_arms(BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK)}
+    trials = {trial.arm: trial for trial in try_arms(over(NEW), SERVED, incumbent="word_char_svc")}
     assert (trials["word_logistic"].error, trials["word_logistic"].score) == ("RuntimeError: no such learner", None)
     assert [trials[name].error for name in ("word_char_svc", "char_svc", "word_complement_nb")] == [None] * 3
 
 
 def test_one_class_fails_every_arm_and_raises_nothing() -> None:
     rows = [DatasetRow(input=f"start {n}", label="one") for n in range(30)]
-    trials = try_arms([], rows, [None] * 30, incumbent="word_char_svc", task=TASK)
+    trials = try_arms(OutOfFold([], rows, TASK), [None] * 30, incumbent="word_char_svc")
     assert {trial.score for trial in trials} == {None}
 
 
 def test_the_incumbent_and_two_more_are_tried_without_any_budget() -> None:
-    trials = try_arms(BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK, budget_s=-1.0)
+    trials = try_arms(over(NEW), SERVED, incumbent="word_char_svc", budget_s=-1.0)
     assert sum(trial.error is None for trial in trials) == 3
 
 
@@ -80,10 +91,30 @@ def test_another_arm_needs_an_exact_win_over_the_incumbent(wins: int, clear: boo
 
 
 def test_judging_rows_never_choose() -> None:
-    chosen = {trial.rows for trial in try_arms(BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK) if trial.rows}
-    rows, _ = judge_rows(ARMS["word_char_svc"], BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK)
+    trials = try_arms(over(NEW), SERVED, incumbent="word_char_svc")
+    chosen = {trial.rows for trial in trials if trial.rows and not trial.stopped}
+    rows = judge_rows(ARMS["word_char_svc"], over(NEW), SERVED, incumbent="char_svc")
     judging = sum(is_judging(row, TASK.seed) for row in NEW)
     assert (chosen, sum(row.in_cluster for row in rows)) == ({len(NEW) - judging}, judging)
+
+
+def test_all_rows_judge_the_arm_that_was_named_before_them() -> None:
+    rows = judge_rows(ARMS["word_char_svc"], over(NEW), SERVED, incumbent="word_char_svc")
+    assert sum(row.in_cluster for row in rows) == len(NEW)
+
+
+def test_each_arm_is_fitted_once_a_fold() -> None:
+    out_of_fold = over(NEW)
+    probe(out_of_fold, SERVED, incumbent="word_char_svc")
+    probed = out_of_fold.estimator_fits
+    judge_rows(ARMS["word_char_svc"], out_of_fold, SERVED, incumbent="word_char_svc")
+    assert (probed, out_of_fold.estimator_fits - probed) == (5 * 7, 2 * 3 * 7)
+
+
+def test_an_arm_that_is_behind_after_the_first_fold_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(text_model.LEARNERS, "complement_nb", lambda seed: DummyClassifier())
+    trials = {trial.arm: trial for trial in try_arms(over(NEW), SERVED, incumbent="word_char_svc")}
+    assert (trials["word_complement_nb"].stopped, trials["word_complement_nb"].estimator_fits) == (True, 7)
 
 
 def test_a_source_is_never_on_both_sides() -> None:
@@ -97,14 +128,12 @@ def test_a_row_is_judged_by_a_model_that_did_not_train_on_it() -> None:
         row for n in range(99) if is_judging(row := lone.model_copy(update={"input": f"zyx{n} wvu{n} qqq{n}"}), 0)
     )
     taught = lone.model_copy(update={"label": "unheard"})
-    rows, _ = judge_rows(
-        ARMS["word_char_svc"], BASE, [*NEW, taught], [*SERVED, None], incumbent="word_char_svc", task=TASK
-    )
+    rows = judge_rows(ARMS["word_char_svc"], over([*NEW, taught]), [*SERVED, None], incumbent="word_char_svc")
     assert [row.challenger == "unheard" for row in rows if row.truth == "unheard"] == [False]
 
 
 def test_the_champion_of_a_correction_row_is_what_was_served() -> None:
-    rows, _ = judge_rows(ARMS["word_char_svc"], BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK)
+    rows = judge_rows(ARMS["word_char_svc"], over(NEW), SERVED, incumbent="char_svc")
     assert {row.champion for row in rows if row.in_cluster} == {"order"}
 
 
@@ -114,7 +143,7 @@ def test_every_call_of_fit_is_counted() -> None:
 
 
 def test_the_probe_counts_repairs_and_breaks_on_held_out_rows() -> None:
-    found = probe(BASE, NEW, SERVED, incumbent="word_char_svc", task=TASK)
+    found = probe(over(NEW), SERVED, incumbent="word_char_svc")
     assert (found.rows, found.failures, found.repaired > 40, found.broken) == (60, 60, True, 0)
 
 

@@ -85,7 +85,7 @@ def test_rows_that_were_refused_admit_a_different_arm() -> None:
 
 def test_it_waits_when_one_more_window_is_worth_it() -> None:
     verdict = evaluate(
-        TriggerInputs(**{**PLENTY, "exposures": 40, "judged": 40, "repaired": 10, "broken": 1, "judging_share": 2 / 3}),
+        TriggerInputs(**{**PLENTY, "exposures": 40, "judged": 40, "repaired": 6, "broken": 0}),
         policy=policy_for("small"),
         prices=Prices(review_usd_per_hour=0),
     )

@@ -1,0 +1,82 @@
+"""What a refit would answer to rows that it did not learn from; each arm is fitted once a fold, whoever asks."""
+
+from collections.abc import Sequence
+
+from models.dataset import text_of
+from models.fitting import Arm, Model, Task, fit_arm
+from models.splits import folds_of
+from store.records.weights import DatasetRow
+
+Answers = list[str | None]
+"""One answer a row; None: rejected."""
+FOLDS = 5
+"""Over the correction rows: refits on halves learn from half of them and repair too little."""
+BASE_FOLDS = 3
+"""Over the base rows, where both sides of a comparison are refitted."""
+
+
+class OutOfFold:
+    """Answers to the `base` rows, which the champion has learnt, and to the `new` rows, which came since.
+
+    The folds are disjoint by source, by input where the source is unknown or an authority, and the same for every arm.
+    """
+
+    def __init__(
+        self, base: Sequence[DatasetRow], new: Sequence[DatasetRow], task: Task, *, folds: int = FOLDS
+    ) -> None:
+        self.base, self.new, self.task, self.folds = base, new, task, folds
+        self.estimator_fits = 0
+        """Calls of an estimator's `fit` so far."""
+        self._fold_of = folds_of(new, folds)
+        self._known: dict[tuple[str, int], Answers] = {}
+        self._known_base: dict[tuple[str, bool], Answers] = {}
+
+    def positions(self, fold: int) -> list[int]:
+        """Positions of the new rows of one fold."""
+        return [i for i in range(len(self.new)) if self._fold_of[i] == fold]
+
+    def answers(self, arm: Arm) -> Answers:
+        """Answers to all new rows by models of all base rows, as the champion is, and of the new rows of other folds.
+
+        Raises ValueError where a fold cannot be trained.
+        """
+        answers: Answers = [None] * len(self.new)
+        for fold in range(self.folds):
+            for i, answer in zip(self.positions(fold), self.answers_in(arm, fold), strict=True):
+                answers[i] = answer
+        return answers
+
+    def answers_in(self, arm: Arm, fold: int) -> Answers:
+        """Answers to the new rows of one fold, in order."""
+        if (arm.name, fold) not in self._known:
+            held = [self.new[i] for i in self.positions(fold)]
+            others = [row for row, other in zip(self.new, self._fold_of, strict=True) if other != fold]
+            self._known[arm.name, fold] = self._asked(arm, self.base, others, held)
+        return self._known[arm.name, fold]
+
+    def base_answers(self, arm: Arm, *, with_new: bool) -> Answers:
+        """Answers to all base rows by models of the other base folds and, `with_new`, of new rows apart from them too."""
+        if (arm.name, with_new) not in self._known_base:
+            self._known_base[arm.name, with_new] = self._base_answers(arm, with_new)
+        return self._known_base[arm.name, with_new]
+
+    def _base_answers(self, arm: Arm, with_new: bool) -> Answers:
+        fold_of, new_fold_of = folds_of(self.base, BASE_FOLDS), folds_of(self.new, BASE_FOLDS)
+        answers: Answers = [None] * len(self.base)
+        for fold in range(BASE_FOLDS):
+            held = [i for i in range(len(self.base)) if fold_of[i] == fold]
+            known = [row for row, other in zip(self.base, fold_of, strict=True) if other != fold]
+            fresh = [row for row, other in zip(self.new, new_fold_of, strict=True) if with_new and other != fold]
+            found = self._asked(arm, known, fresh, [self.base[i] for i in held])
+            for i, answer in zip(held, found, strict=True):
+                answers[i] = answer
+        return answers
+
+    def _asked(
+        self, arm: Arm, base: Sequence[DatasetRow], new: Sequence[DatasetRow], held: Sequence[DatasetRow]
+    ) -> Answers:
+        if not held:
+            return []
+        model: Model = fit_arm(arm, base, new, task=self.task)
+        self.estimator_fits += model.estimator_fits
+        return [prediction.answer for prediction in model.predict([text_of(row) for row in held])]
