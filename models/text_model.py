@@ -4,6 +4,7 @@ Which representation and learner to try stands in `models.arms`, where it is sto
 """
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -156,13 +157,13 @@ class TextModel:
 
     def parts(self) -> dict[str, Any]:
         """Everything needed to rebuild it: plain values, arrays and scikit-learn estimators."""
-        for _, part in getattr(self._vectoriser, "transformer_list", [("", self._vectoriser)]):
-            vars(part).pop("_stop_words_id", None)  # a memory address, which would make each saving another file
+        vectoriser, vocabularies = _without_vocabularies(self._vectoriser)
         return {
             "params": self.params,
             "temperature": self.temperature,
             "classes": self.classes,
-            "vectoriser": self._vectoriser,
+            "vectoriser": vectoriser,
+            "vocabularies": vocabularies,
             "classifier": self._classifier,
             "reject": self._reject.parts(),
         }
@@ -173,7 +174,8 @@ class TextModel:
         model = cls(**parts["params"])
         model.temperature = float(parts["temperature"])
         model.classes = parts["classes"]
-        model._vectoriser, model._classifier = parts["vectoriser"], parts["classifier"]
+        model._vectoriser = _with_vocabularies(parts["vectoriser"], parts["vocabularies"])
+        model._classifier = parts["classifier"]
         model._reject = RejectModel.from_parts(parts["reject"])
         return model
 
@@ -221,6 +223,31 @@ class TextModel:
         scores = np.full((raw.shape[0], len(self.classes)), _LOWEST)
         scores[:, np.searchsorted(self.classes, classifier.classes_)] = raw
         return scores
+
+
+def _each(vectoriser: Any) -> list[Any]:
+    """The TF-IDF vectorisers of a representation."""
+    return [part for _, part in getattr(vectoriser, "transformer_list", [("", vectoriser)])]
+
+
+def _without_vocabularies(vectoriser: Any) -> tuple[Any, list[str]]:
+    """A copy without its terms, and the terms of each part in order of their columns, one a line.
+
+    A model file would hold a node for every term otherwise; no term has a line break in it.
+    """
+    bare = deepcopy(vectoriser)
+    terms = []
+    for part in _each(bare):
+        vars(part).pop("_stop_words_id", None)  # a memory address, which would make each saving another file
+        terms.append("\n".join(sorted(part.vocabulary_, key=part.vocabulary_.get)))
+        del part.vocabulary_
+    return bare, terms
+
+
+def _with_vocabularies(vectoriser: Any, terms: list[str]) -> Any:
+    for part, lines in zip(_each(vectoriser), terms, strict=True):
+        part.vocabulary_ = {term: column for column, term in enumerate(lines.split("\n"))}
+    return vectoriser
 
 
 def text_folds(texts: Sequence[str], folds: int, *, seed: int) -> Folds:
