@@ -34,7 +34,9 @@ def _store(session: Session) -> str:
         found = status(store)
         holder = holder_of(store)
     at_work = f"; {holder} is at work on it" if holder else ""
-    return f"{found['log']['traces']} traces, {found['log']['quarantined']} in quarantine, release {found['release']}{at_work}"
+    log = found["log"]
+    look = " (filmroom quarantine list)" if log["quarantined"] else ""
+    return f"{log['traces']} traces, {log['quarantined']} in quarantine{look}, release {found['release']}{at_work}"
 
 
 def _tools(settings: Settings) -> str:

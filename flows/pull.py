@@ -1,16 +1,16 @@
 """Pull: what the settings' sources have that the store has not, before a turn looks at anything."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from flows.workspace import Workspace
 from store.database import Clock, Store, wall_clock
 from store.errors import SettingsError, SourceUnreachable
 from store.ingest import Tally, ingest
-from store.records import Record
+from store.records import Record, Rejected
 from store.settings import Settings, SourceSection
 from store.sources import read, tabular
-from store.sources.contract import SourceOptions
+from store.sources.contract import Item, SourceOptions
 from store.sources.meter import Meter
 from store.sources.registry import recognise
 
@@ -53,21 +53,23 @@ def read_source(
     *,
     clock: Clock = wall_clock,
     stored: Callable[[Tally], None] = lambda _tally: None,
+    rejected: Callable[[Rejected], None] = lambda _reject: None,
 ) -> tuple[str, Tally]:
     """Read what `[sources.NAME]` names, its path or its system; returns the format's name and what became of the records.
 
     Raises SettingsError where it names neither, SourceUnreachable.
     """
-    section = _section(settings, name)
+    _, section = section_of(settings, name)
     if section.pull is not None:
         from store.pulls import pull_source
 
-        return section.format, pull_source(store, name, section, clock=clock, stored=stored)
+        return section.format, pull_source(store, name, section, clock=clock, stored=stored, rejected=rejected)
     if section.path is None:
         raise SettingsError(
             f"[sources.{name}] names no `path` and no `pull`: name the files to read, or set one of them"
         )
-    return read_log(store, settings, settings.home / section.path, source=name, clock=clock, stored=stored)
+    path = settings.home / section.path
+    return read_log(store, settings, path, source=name, clock=clock, stored=stored, rejected=rejected)
 
 
 def read_log(
@@ -78,20 +80,30 @@ def read_log(
     format: str = "auto",
     source: str | None = None,
     meter: Meter | None = None,
+    place: str | None = None,
     clock: Clock = wall_clock,
     stored: Callable[[Tally], None] = lambda _tally: None,
+    rejected: Callable[[Rejected], None] = lambda _reject: None,
 ) -> tuple[str, Tally]:
-    """Ingest a file or folder; returns the format's name and what became of the records.
+    """Ingest a file or folder; returns the format's name (of a folder that of its first log) and what became of the records.
 
     `source`: the `[sources.NAME]` whose mapping applies; where the settings have but one, that one. Raises SettingsError
-    for a name they lack.
+    for a name they lack. `place`: what rejected pieces are said to be from, where `path` is a copy.
     """
-    options = SourceOptions.of(section := _section(settings, source), project=settings.project)
+    section_name, section = section_of(settings, source)
+    options = SourceOptions.of(section, project=settings.project, name=section_name)
     if source is None and section.columns and _is_labels(path):
         options = options.model_copy(update={"columns": {}})
     name = format if format != "auto" else section.format
-    name = recognise(path).name if name == "auto" else name
-    return name, ingest(store, read(path, format=name, options=options, meter=meter), clock=clock, stored=stored)
+    found = recognise(path).name if name == "auto" else name
+    items = read(path, format=name if path.is_dir() else found, options=options, meter=meter)
+    items = items if place is None else _placed(items, place)
+    return found, ingest(store, items, clock=clock, stored=stored, rejected=rejected)
+
+
+def _placed(items: Iterable[Item], place: str) -> Iterator[Item]:
+    for item in items:
+        yield item.model_copy(update={"path": place}) if isinstance(item, Rejected) else item
 
 
 def _is_labels(path: Path) -> bool:
@@ -102,10 +114,14 @@ def _is_labels(path: Path) -> bool:
     return {"id", "label"} <= found.keys() and not {"input", "output"} & found.keys()
 
 
-def _section(settings: Settings, source: str | None) -> SourceSection:
-    if source is None:
-        return next(iter(settings.sources.values())) if len(settings.sources) == 1 else SourceSection()
-    if source not in settings.sources:
+def section_of(settings: Settings, name: str | None) -> tuple[str | None, SourceSection]:
+    """The `[sources.NAME]` that applies, with its name; where none is named, the only one there is.
+
+    Raises SettingsError for a name that the settings lack.
+    """
+    if name is None:
+        return next(iter(settings.sources.items())) if len(settings.sources) == 1 else (None, SourceSection())
+    if name not in settings.sources:
         known = ", ".join(settings.sources) or "none"
-        raise SettingsError(f"--source {source}: the settings name no [sources.{source}]; they name {known}")
-    return settings.sources[source]
+        raise SettingsError(f"--source {name}: the settings name no [sources.{name}]; they name {known}")
+    return name, settings.sources[name]

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, select, text
 
 from store.addresses import is_address
-from store.bodies import encode
 from store.bulk import digests_of, insert_rows, listed
-from store.database import Clock, Store, insert_or_ignore, wall_clock
+from store.database import Clock, Store, wall_clock
 from store.homes import moved_home, with_homes
 from store.kinds import KINDS, Kind, Row, kind_of, lay_out
 from store.late import assembled_again
-from store.records import AssembledTrace, Feedback, Rejected, Span, Trace, derived_id
-from store.tables import arrivals, bodies, quarantine
+from store.quarantine import keep_rejects
+from store.records import AssembledTrace, Feedback, Rejected, Span, Trace
+from store.tables import arrivals, bodies
 
 BATCH = 5000
 """Records a transaction at the most."""
@@ -53,11 +53,16 @@ def ingest(
     *,
     clock: Clock = wall_clock,
     stored: Callable[[Tally], None] = lambda _tally: None,
+    rejected: Callable[[Rejected], None] = lambda _reject: None,
 ) -> Tally:
-    """Write the items in batches; `stored` is told the tally so far after each batch that is safely in the store."""
+    """Write the items in batches; `stored` is told the tally so far after each batch that is safely in the store, `rejected`
+    each piece that cannot be read.
+    """
     total = Tally()
     batch = Batch(store.project)
     for item in items:
+        if isinstance(item, Rejected):
+            rejected(item)
         batch.add(item)
         if batch.is_full:
             total.add(batch.write(store, clock()))
@@ -127,7 +132,7 @@ class Batch:
                 self._lay(given)
             self._write(connection, Feedback, touched)
             _append_arrivals(connection, self.project, list(touched), now_us)
-            _keep_rejects(connection, self.project, self._rejects, now_us)
+            keep_rejects(connection, self.project, self._rejects, now_us)
         tally.stored = tally.traces + tally.spans + tally.feedback
         tally.duplicate = tally.read - tally.stored - tally.quarantined
         return tally
@@ -188,41 +193,3 @@ def _append_arrivals(connection: Connection, project: str, touched: list[tuple[s
         return
     rows = [(project, kind, trace_id, now_us) for kind, trace_id in touched]
     insert_rows(connection, arrivals, ("project", "kind", "trace_id", "at_us"), rows)
-
-
-def _keep_rejects(connection: Connection, project: str, rejects: list[Rejected], now_us: int) -> None:
-    rows, raw = [], []
-    for reject in rejects:
-        id_ = derived_id("qua", project, reject.path, str(reject.line), reject.raw)
-        rows.append(
-            {
-                "id": id_,
-                "project": project,
-                "path": reject.path,
-                "line": reject.line,
-                "reason": reject.reason,
-                "at_us": now_us,
-            }
-        )
-        raw.append({"id": id_, "project": project, "data": encode(reject.raw)})
-    insert_or_ignore(connection, quarantine, rows)
-    insert_or_ignore(connection, bodies, raw)
-
-
-def quarantined(store: Store, limit: int = 100) -> list[dict[str, Any]]:
-    """The newest rejected pieces: path, line, reason."""
-    with store.read() as connection:
-        statement = (
-            select(quarantine.c.path, quarantine.c.line, quarantine.c.reason)
-            .where(quarantine.c.project == store.project)
-            .order_by(quarantine.c.at_us.desc(), quarantine.c.path, quarantine.c.line)
-            .limit(limit)
-        )
-        return [dict(row._mapping) for row in connection.execute(statement)]
-
-
-def quarantine_size(connection: Connection, project: str) -> int:
-    """How many pieces of input wait in quarantine."""
-    return connection.execute(
-        select(func.count()).select_from(quarantine).where(quarantine.c.project == project)
-    ).scalar_one()

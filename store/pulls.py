@@ -15,8 +15,9 @@ from store.database import Clock, Store, wall_clock
 from store.errors import SettingsError
 from store.failures import cursor, move_cursor
 from store.ingest import Tally, ingest
+from store.records import Rejected
 from store.settings import SourceSection
-from store.sources.contract import SourceOptions
+from store.sources.contract import SourceOptions, with_origin
 from store.sources.pull import langfuse, mlflow, phoenix
 from store.sources.pull.client import Client
 from store.sources.pull.contract import System, Task
@@ -45,6 +46,7 @@ def pull_source(
     clock: Clock = wall_clock,
     sleep: Callable[[float], None] = time.sleep,
     stored: Callable[[Tally], None] = lambda _tally: None,
+    rejected: Callable[[Rejected], None] = lambda _reject: None,
 ) -> Tally:
     """Read what is new or has changed in the system of `[sources.NAME]`; returns what became of it.
 
@@ -53,7 +55,7 @@ def pull_source(
     system = SYSTEMS.get(section.format)
     if section.pull is None or system is None:
         raise SettingsError(f"[sources.{name}] pull: name `pull` (a URL) and `format`, one of {', '.join(SYSTEMS)}")
-    options = SourceOptions.of(section, project=store.project)
+    options = SourceOptions.of(section, project=store.project, name=name)
     source, began_us = options.source or section.format, clock()
     fresh, settled = _windows(store, name, section, began_us)
     total = Tally()
@@ -64,8 +66,8 @@ def pull_source(
             complete=lambda ids: _complete(store, source, ids), spans=lambda part: _spans(store, source, part),
         )  # fmt: skip
         for phase in (system.traces, system.feedback):
-            done = ingest(store, phase(task), clock=clock, stored=stored)
-            total.add(done)
+            items = with_origin(phase(task), section.format, options)
+            total.add(ingest(store, items, clock=clock, stored=stored, rejected=rejected))
     with store.write() as connection:
         move_cursor(connection, store.project, _cursor_name(name), began_us)
     return total

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Table, func, select
 
 from store.database import Store
 from store.failures import clusters_of, count_failures, cursor
-from store.ingest import quarantine_size
+from store.quarantine import quarantine_size
 from store.releases import live_release
 from store.tables import arrivals, corrections, holds
 from store.traces import count_traces

@@ -94,7 +94,6 @@ def test_thumbs_only_asks_for_an_answer_and_takes_it(run: Run, tmp_path: Path) -
         (("ingest", "empty.jsonl"), "empty"),
         (("ingest", "folder"), "nothing readable"),
         (("ingest", "noise.bin"), "format"),
-        (("ingest", "log.jsonl", "--format", "nonsense"), "native"),
         (("scan", "nowhere.jsonl"), "nowhere.jsonl"),
         (("init", "--from", "nowhere.jsonl"), "nowhere.jsonl"),
         (("--settings", "none.toml", "status"), "none.toml"),

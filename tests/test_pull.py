@@ -22,8 +22,9 @@ from flows.pull import pull
 from store.database import Store, open_store, wall_clock
 from store.errors import SettingsError, SourceUnreachable
 from store.failures import cursor
-from store.ingest import Tally, quarantined
+from store.ingest import Tally
 from store.pulls import pull_source
+from store.quarantine import quarantined
 from store.records import Episode
 from store.settings import SourceSection
 from store.sources.pull.slices import DAY_US, Slice, iso

@@ -35,7 +35,7 @@ from filmroom.web.app import Api, make_app
 from store.database import Store, open_store
 from store.errors import StoreUnreachable, WriterBusy
 from store.group_commit import GroupWriter
-from store.ingest import quarantined
+from store.quarantine import quarantined
 from store.records import Episode, Rejected, Trace
 from store.sources.contract import SourceOptions
 from store.tables import feedback, traces

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +13,9 @@ from store.records import Rejected, Trace
 from store.settings import SourceSection
 from store.sources import FORMATS, READERS, Item, Sample, SourceOptions, read, recognise
 from store.sources import files as source_files
+from store.sources import json_records as source_json_records
 from store.sources import registry as source_registry
+from store.sources.files import skipped_in
 from store.sources.json_records import JsonRecord, json_records
 from store.sources.sniff import sniff
 
@@ -136,11 +139,11 @@ def test_a_folder_is_every_file_in_it_in_name_order(tmp_path: Path) -> None:
 
 
 def test_a_file_of_a_folder_that_is_not_recognised_is_rejected_as_a_whole(tmp_path: Path) -> None:
-    write(tmp_path / "README.md", "# Logs")
+    write(tmp_path / "README", "# Logs")
     write(tmp_path / "a.jsonl", trace_line(1))
     rejected, trace = read(tmp_path)
     assert isinstance(rejected, Rejected)
-    assert (Path(rejected.path).name, rejected.line) == ("README.md", None)
+    assert (Path(rejected.path).name, rejected.line) == ("README", None)
     assert isinstance(trace, Trace)
 
 
@@ -215,10 +218,46 @@ def test_a_line_of_a_megabyte_is_read(tmp_path: Path) -> None:
     assert item.input == "x" * 1_000_000
 
 
-def test_an_endless_line_is_rejected_without_being_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_rejected_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_files, "MAX_RECORD_BYTES", 1000)
-    items = list(read(write(tmp_path / "a.jsonl", trace_line(1) + "x" * 5000), format="native"))
-    assert outcome(items) == ["1", (2, "the line does not end within 0 MiB; it and the rest of the file were not read")]
+    lines = trace_line(1) + "x" * 5000 + "\n" + trace_line(3)
+    items = list(read(write(tmp_path / "a.jsonl", lines), format="native"))
+    too_long = "the line is longer than 0 MiB; it was not read, and its beginning is kept"
+    assert outcome(items) == ["1", (2, too_long), "3"]
+
+
+@pytest.mark.parametrize(
+    "inside", ['"' + "x" * 5000 + '"', "[" + "1," * 3000 + "1]", '{"a": "' + "\\\\" * 3001 + '\\""}']
+)
+def test_a_record_that_is_too_long_is_rejected_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    monkeypatch.setattr(source_json_records, "MAX_RECORD_BYTES", 1000)
+    monkeypatch.setattr(
+        source_json_records, "read_chunks", lambda path: iter(re.findall(b"(?s).{1,701}", path.read_bytes()))
+    )
+    records = (
+        f'[\n{{"type": "trace", "id": 1}},\n{{"type": "trace", "input": {inside}}},\n{{"type": "trace", "id": 3}}]'
+    )
+    items = list(read(write(tmp_path / "a.json", records), format="native"))
+    assert [item if isinstance(item, str) else item[0] for item in outcome(items)] == ["1", 3, "3"]
+
+
+def test_files_that_are_no_logs_by_their_names_are_left_out_of_a_folder(tmp_path: Path) -> None:
+    for name in ("filmroom.db", "filmroom.toml", "shot.PNG", "notes.md"):
+        write(tmp_path / name, trace_line(1))
+    write(tmp_path / "a.jsonl", trace_line(2))
+    assert outcome(list(read(tmp_path, format="native"))) == ["2"]
+    assert [path.name for path in skipped_in(tmp_path)] == ["filmroom.db", "filmroom.toml", "notes.md", "shot.PNG"]
+
+
+def test_a_database_under_another_name_is_not_read_as_lines(tmp_path: Path) -> None:
+    (tmp_path / "store").write_bytes(b"SQLite format 3\0" + b"\n" * 100)
+    write(tmp_path / "a.jsonl", trace_line(2))
+    trace, rejected = read(tmp_path, format="native")
+    assert isinstance(rejected, Rejected)
+    assert "an SQLite database" in rejected.reason
+    assert isinstance(trace, Trace)
 
 
 def test_one_array_is_read_like_lines_whatever_its_layout(tmp_path: Path) -> None:
@@ -289,9 +328,18 @@ def test_sniff_reads_times_without_an_offset_as_utc_and_says_so(tmp_path: Path) 
     found = sniff(write(tmp_path / "a.csv", "id,text,y_pred,timestamp\n1,hi,greet,2025-03-01 12:00:00\n"))
     assert (found.traces, found.with_time, found.without_offset, found.rejected) == (1, 1, True, 0)
     assert found.columns == {"id": "id", "time": "timestamp", "input": "text", "output": "y_pred"}
-    assert found.unknowns[0].to_do == 'set `timezone`, for example "Europe/Berlin"'
+    assert found.unknowns[0].to_do.endswith('`timezone = "Europe/Berlin"` in place of `"UTC"`')
 
 
 def test_sniff_looks_at_the_beginning_of_a_long_log(tmp_path: Path) -> None:
     found = sniff(write(tmp_path / "a.jsonl", "".join(trace_line(n) for n in range(2_500))))
     assert (found.traces, found.complete) == (2_000, False)
+
+
+def test_times_without_an_offset_are_found_beside_other_faults_and_in_feedback_alone(tmp_path: Path) -> None:
+    bad = '{"type": "trace", "id": "2", "started": "2026-01-05T10:00:00", "feedback": [{"score": "x"}]}\n'
+    given = '{"type": "feedback", "trace": "1", "score": 1, "given": "2026-01-05 10:00"}\n'
+    for line in (bad, given):
+        found = sniff(write(tmp_path / "log.jsonl", trace_line(1, started="2026-01-05T10:00:00Z") + line))
+        assert found.without_offset
+        assert not any("is rejected" in unknown.switches_off for unknown in found.unknowns)

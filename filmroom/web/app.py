@@ -25,7 +25,7 @@ from store.database import Store
 from store.errors import InputError, StoreError, WriterBusy
 from store.group_commit import GroupWriter
 from store.records import Rejected
-from store.sources.contract import BadRecord, Item, SourceOptions
+from store.sources.contract import BadRecord, Item, SourceOptions, with_origin
 from store.sources.native import feedback_items
 from store.sources.otlp import decode_request, rejected_spans
 from store.sources.sanitise import parse_json
@@ -88,7 +88,8 @@ def _endpoint(api: Api, handle: Handler, media_types: tuple[str, ...]) -> Callab
 async def _traces(api: Api, request: Request, media_type: str) -> Response:
     """OTLP's export of spans; what cannot be read is counted in the answer, and kept in quarantine."""
     body = await read_body(request, api.max_bytes)
-    items = await run_in_threadpool(decode_request, body, content_type=media_type, options=api.options)
+    read = await run_in_threadpool(decode_request, body, content_type=media_type, options=api.options)
+    items = list(with_origin(read, "otlp", api.options))
     await _store(api, items)
     rejected = _rejected(items)
     return accepted_traces(media_type, rejected_spans(items), _summary(rejected))
@@ -98,7 +99,7 @@ async def _feedback(api: Api, request: Request, _: str) -> Response:
     """One feedback or a list of them, in the native format's fields, also where its trace is not there yet."""
     value = parse_json(await read_body(request, api.max_bytes))
     values: list[JsonValue] = value if isinstance(value, list) else [value]
-    items = feedback_items(values, api.options, place=request.url.path)
+    items = list(with_origin(feedback_items(values, api.options, place=request.url.path), "native", api.options))
     await _store(api, items)
     rejected = _rejected(items)
     reasons = [{"number": each.line, "reason": each.reason} for each in rejected[:_REASONS]]

@@ -48,7 +48,9 @@ def serve(settings: Settings, store: Store, *, host: str, port: int, started: Ca
 
 def api_of(settings: Settings, store: Store, writer: GroupWriter, access: Access) -> Api:
     """What the endpoints of this project work with. Raises SettingsError for a tools file or key that cannot be read."""
-    options = SourceOptions(project=settings.project, source=SOURCE)
+    zones = {section.timezone for section in settings.sources.values()}
+    zone = zones.pop() if len(zones) == 1 else None
+    options = SourceOptions(project=settings.project, source=SOURCE, timezone=zone)
     key = signing_key(settings.home)
     live = LiveDocument(store, read_tools(settings), key)
     predictor = Predictor(store, live, settings.home / ".filmroom" / "artifacts")

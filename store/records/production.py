@@ -193,3 +193,9 @@ class Rejected(Record):
     reason: str
     raw: str
     """The rejected piece as text, so that it can be retried."""
+    format: str | None = None
+    """The format it was read as; None: none was recognised."""
+    section: str | None = None
+    """The `[sources.NAME]` whose mapping applied; None: none was named."""
+    source: str | None = None
+    """The system that its traces are from; None: the format's name."""

@@ -4,7 +4,7 @@ A reader is a module (or an object) with `name`, `recognise` and `read`; it is o
 `store.sources.registry.READERS`. A record that cannot be read becomes a `Rejected`, and the rest goes on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -54,12 +54,15 @@ class SourceOptions(Record):
     """IANA name for times without an offset; None: records with such times are rejected."""
     label_only: bool = False
     """Tabular formats: every row is a label of a trace that comes elsewhere, whatever else stands in it."""
+    section: str | None = None
+    """The table of the settings that these are; None: none is named."""
 
     @classmethod
-    def of(cls, section: SourceSection, *, project: str = "default") -> "SourceOptions":
+    def of(cls, section: SourceSection, *, project: str = "default", name: str | None = None) -> "SourceOptions":
         """The options of one table of the settings."""
         return cls(
             project=project,
+            section=name,
             source=section.source,
             columns=section.columns,
             model=section.model,
@@ -76,6 +79,16 @@ class SourceOptions(Record):
             return ZoneInfo(self.timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise InputError(f"timezone {self.timezone!r}: not an IANA name such as Europe/Berlin") from error
+
+
+def with_origin(items: Iterable[Item], format: str, options: SourceOptions) -> Iterator[Item]:
+    """The items; rejected ones say how they were read, so that they can be read again."""
+    for item in items:
+        if isinstance(item, Rejected) and item.format is None:
+            origin = {"format": format, "section": options.section, "source": options.source}
+            yield item.model_copy(update=origin)
+        else:
+            yield item
 
 
 class Reader(Protocol):

@@ -13,14 +13,27 @@ from store.sources.contract import BadRecord
 from store.sources.sanitise import clean_text
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-"""Longest record that is read; a longer one is rejected, so that rubbish without a line end does not fill the memory."""
+"""Longest record that is read; a longer one is rejected alone, so that rubbish without a line end does not fill the memory."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
+_NO_LOGS = frozenset(
+    {"db", "db-wal", "db-shm", "db-journal", "sqlite", "sqlite3", "duckdb", "mdb"}
+    | {"toml", "ini", "cfg", "conf", "yaml", "yml", "env", "lock", "key", "pem", "crt", "xml"}
+    | {"py", "pyc", "ipynb", "js", "ts", "sh", "bat", "exe", "dll", "so", "sql", "css", "html", "htm", "whl"}
+    | {"png", "jpg", "jpeg", "gif", "webp", "svg", "ico", "bmp", "tif", "tiff", "heic"}
+    | {"mp3", "mp4", "wav", "ogg", "webm", "mov", "avi", "zip", "tar", "7z", "rar", "xz", "bz2", "zst"}
+    | {"pdf", "md", "rst", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods"}
+    | {"pkl", "pickle", "joblib", "skops", "pt", "pth", "onnx", "safetensors", "npy", "npz"}
+)
+"""Ends of names that no log has."""
+
 _BUFFER = 1 << 18
 """Bytes read from the disk at once: lines are longer than Python's 8 KiB."""
+_SKIPPED = 1 << 20
+"""Bytes of a line that is too long that are held at once."""
 _OPEN: "WeakValueDictionary[str, BinaryIO]" = WeakValueDictionary()
 """The file on the disk behind each path that was opened last, for whoever shows how far the reading is."""
 
@@ -62,11 +75,24 @@ def position_of(path: Path) -> int:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The file itself, or the files below a folder in name order, without hidden ones; none where there is no such path."""
+    """The file itself, or the logs below a folder in name order, without hidden files; none where there is no such path."""
     if not path.is_dir():
         return [path] if path.exists() else []
-    inside = ((file, file.relative_to(path).parts) for file in path.rglob("*") if file.is_file())
+    return [file for file in _below(path) if not _is_no_log(file)]
+
+
+def skipped_in(path: Path) -> list[Path]:
+    """The files below a folder that by their name are no logs: databases, settings, pictures, programs and the like."""
+    return [file for file in _below(path) if _is_no_log(file)] if path.is_dir() else []
+
+
+def _below(folder: Path) -> list[Path]:
+    inside = ((file, file.relative_to(folder).parts) for file in folder.rglob("*") if file.is_file())
     return sorted(file for file, parts in inside if not any(part.startswith(".") for part in parts))
+
+
+def _is_no_log(file: Path) -> bool:
+    return file.name.lower().rpartition(".")[2] in _NO_LOGS and "." in file.name
 
 
 def reject(path: Path, line: int | None, reason: str, raw: bytes | str = "") -> Rejected:
@@ -101,7 +127,7 @@ def read_head(path: Path, size: int) -> bytes:
 
 
 def read_lines(path: Path) -> Iterator[Line | Rejected]:
-    """The lines of a file in order; a damaged gzip stream or an endless line ends them with a `Rejected`."""
+    """The lines of a file in order; a line that is too long comes as `Rejected`, a damaged gzip stream ends them with one."""
     number = 0
     with open_bytes(path) as stream:
         while True:
@@ -113,10 +139,23 @@ def read_lines(path: Path) -> Iterator[Line | Rejected]:
             if not data:
                 return
             number += 1
-            if len(data) == MAX_RECORD_BYTES:
+            if len(data) == MAX_RECORD_BYTES and not data.endswith(b"\n"):
                 yield reject(path, number, too_long("line"), data[:1000])
-                return
+                if (damage := _skip_line(stream)) is not None:
+                    yield reject(path, number, damage)
+                    return
+                continue
             yield Line(number, data.removeprefix(BOM) if number == 1 else data)
+
+
+def _skip_line(stream: BinaryIO) -> str | None:
+    """Leave the rest of a line unread; what is wrong with the stream, where it is damaged on the way."""
+    try:
+        while (data := stream.readline(_SKIPPED)) and not data.endswith(b"\n"):
+            pass
+    except DAMAGED as error:
+        return _damage(error)
+    return None
 
 
 def read_chunks(path: Path, size: int = 1 << 20) -> Iterator[bytes]:
@@ -135,7 +174,8 @@ def read_chunks(path: Path, size: int = 1 << 20) -> Iterator[bytes]:
 
 
 def too_long(piece: str) -> str:
-    return f"the {piece} does not end within {MAX_RECORD_BYTES >> 20} MiB; it and the rest of the file were not read"
+    """The reason for which a line, a record or a file is rejected; the beginning of it is kept."""
+    return f"the {piece} is longer than {MAX_RECORD_BYTES >> 20} MiB; it was not read, and its beginning is kept"
 
 
 def _damage(error: Exception) -> str:

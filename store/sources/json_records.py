@@ -26,6 +26,10 @@ _NEXT_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([\[
 """Up to the next bracket outside a string; no match where a string does not end in what has been read."""
 
 
+_OUTSIDE = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
+"""Up to a bracket, or to a string that does not end in what has been read."""
+
+
 class JsonRecord(NamedTuple):
     """One JSON object and where it stands."""
 
@@ -120,8 +124,9 @@ def _documents(path: Path) -> Iterator[Line | Rejected]:
         for chunk in read_chunks(path):
             yield from cutter.feed(chunk)
             if len(cutter.rest) > MAX_RECORD_BYTES:
-                yield reject(path, cutter.line, too_long("record"), cutter.rest[:1000])
-                return
+                if not cutter.skipping:
+                    yield reject(path, cutter.line, too_long("record"), cutter.rest[:1000])
+                cutter.skip()
     except BadRecord as error:
         yield reject(path, cutter.line, str(error), cutter.rest)
         return
@@ -144,6 +149,8 @@ class _Cutter:
         self._depth = 0
         self._base = 0
         """1 inside a top-level array, whose elements are the records; else 0."""
+        self.skipping = False
+        """Whether the record at hand is not wanted."""
 
     @property
     def complete(self) -> bool:
@@ -164,17 +171,28 @@ class _Cutter:
         self._drop()
         return lines
 
+    def skip(self) -> None:
+        """Leave the record at hand out, and hold no more of it than how it stands: inside a string, after a backslash."""
+        self.skipping = True
+        self._line_at(len(self.rest))
+        outside = _OUTSIDE.match(self.rest, self._scanned)
+        inside = self.rest[outside.end() + 1 :] if outside and outside.end() < len(self.rest) else None
+        backslashes = len(inside) - len(inside.rstrip(b"\\")) if inside else 0
+        self.rest = b"" if inside is None else b'"' + b"\\" * (backslashes % 2)
+        self._start = self._scanned = self._counted = 0
+
     def _opened(self, bracket: bytes, at: int) -> list[tuple[int, int]]:
         outside = self._depth == self._base
         self._depth += 1
         if not outside:
             return []
-        before = (self._start, at)
+        before = [] if self.skipping else [(self._start, at)]
+        self.skipping = False
         self._start = at
         if bracket == b"[" and self._base == 0:
             self._base = 1
             self._start = at + 1
-        return [before]
+        return before
 
     def _closed(self, at: int) -> list[tuple[int, int]]:
         self._depth -= 1
@@ -186,6 +204,9 @@ class _Cutter:
         if self._depth < self._base:
             self._base = 0
         self._depth = max(self._depth, self._base)
+        if self.skipping:
+            self.skipping = False
+            return []
         return [piece]
 
     def _piece(self, start: int, end: int) -> Line | None:

@@ -46,7 +46,8 @@ def feedback_items(values: Iterable[JsonValue], options: SourceOptions, *, place
         try:
             items.append(lines.feedback(value))
         except BadRecord as error:
-            items.append(reject(Path(place), number, str(error), canonical_json(value)))
+            alone = {"type": "feedback", **value} if isinstance(value, dict) else value
+            items.append(reject(Path(place), number, str(error), canonical_json(alone)))
     return items
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.json_format import MessageToDict
 from pydantic import JsonValue
 
 from store.errors import InputError
@@ -182,13 +183,13 @@ class _Reading:
             try:
                 self.window.add(otlp_protobuf.raw_span(span, resource), size // 100)
             except BadRecord as error:
-                rejected.append(reject(self._place, number, str(error), str(span)[:10_000]))
+                rejected.append(reject(self._place, number, str(error), _alone(MessageToDict(span), resource)))
         return rejected
 
 
 def _alone(span: JsonValue, resource: Flat) -> str:
     """A request with this span alone, which can be read again."""
-    attributes: JsonValue = [{"key": key, "value": {"stringValue": value}} for key, value in resource.items()]
+    attributes: JsonValue = [{"key": key, "value": {"stringValue": str(value)}} for key, value in resource.items()]
     return canonical_json(
         {"resourceSpans": [{"resource": {"attributes": attributes}, "scopeSpans": [{"spans": [span]}]}]}
     )

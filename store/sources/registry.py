@@ -20,7 +20,7 @@ from store.sources import (
     tensorzero,
     weave,
 )
-from store.sources.contract import Item, Reader, Sample, SourceOptions
+from store.sources.contract import Item, Reader, Sample, SourceOptions, with_origin
 from store.sources.files import GZIP_MAGIC, files_of, read_head, reject
 from store.sources.json_records import HEAD_BYTES, take_sample
 from store.sources.meter import Meter
@@ -45,8 +45,8 @@ READERS: tuple[Reader, ...] = (
 
 FORMATS: tuple[str, ...] = tuple(reader.name for reader in READERS)
 
-_BINARY = {
-    b"PAR1": "a Parquet file of no system that is known; export it as JSONL or CSV",
+_PARQUET = "a Parquet file of no system that is known; export it as JSONL or CSV"
+_OTHER = {
     b"PK\x03\x04": "a ZIP archive (or a spreadsheet); unpack it, or export it as CSV",
     b"SQLite format 3": "an SQLite database; export the table as JSONL or CSV",
     b"\xff\xfe": "UTF-16 text; convert it, for example with `iconv -f utf-16 -t utf-8`",
@@ -93,7 +93,7 @@ def read(
     _check_content(path)
     reader = named or _for_file(path, options)
     meter.begin(path)
-    yield from reader.read(path, options)
+    yield from with_origin(reader.read(path, options), reader.name, options)
     meter.end()
 
 
@@ -105,7 +105,7 @@ def _read_folder(folder: Path, named: Reader | None, options: SourceOptions, met
         try:
             _check_content(file)
             reader = named or _for_file(file, options)
-            yield from reader.read(file, options)
+            yield from with_origin(reader.read(file, options), reader.name, options)
         except SourceEmpty:
             continue
         except InputError as error:
@@ -145,7 +145,11 @@ def _recognise_file(path: Path) -> Reader:
 def _check_content(path: Path) -> None:
     if not path.exists():
         raise SourceMissing(f"{path}: no such file")
-    if read_head(path, HEAD_BYTES).strip():
+    head = read_head(path, HEAD_BYTES)
+    other = next((what for magic, what in _OTHER.items() if head.startswith(magic)), None)
+    if other is not None:
+        raise UnknownFormat(f"{path}: it is {other}")
+    if head.strip():
         return
     damaged = path.stat().st_size and "it holds nothing that can be read, or its gzip stream is damaged"
     raise SourceEmpty(f"{path}: {damaged or 'the file is empty'}")
@@ -153,9 +157,8 @@ def _check_content(path: Path) -> None:
 
 def _seen(sample: Sample) -> str:
     """What a file that no reader recognises looks like."""
-    for magic, what in _BINARY.items():
-        if sample.head.startswith(magic):
-            return f"it is {what}"
+    if sample.head.startswith(b"PAR1"):
+        return f"it is {_PARQUET}"
     if sample.objects:
         return f"its JSON objects have the fields {', '.join(list(sample.objects[0])[:12]) or 'none'}"
     if sample.values:

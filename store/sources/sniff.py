@@ -13,6 +13,7 @@ from store.sources import tabular
 from store.sources.contract import Item, SourceOptions
 from store.sources.findings import FeedbackFound, Findings
 from store.sources.registry import read, recognise
+from store.sources.times import WITHOUT_OFFSET
 from store.sources.unknowns import unknowns_of
 
 SAMPLE_RECORDS = 2_000
@@ -44,12 +45,10 @@ def sniff(path: Path, *, options: SourceOptions | None = None) -> Findings:
     reader = recognise(path) if not options.columns else tabular
     look = _Look()
     look.take(read(path, options=options))
-    without_offset = False
-    if look.rejected and options.timezone is None:
-        assumed = _Look()
-        assumed.take(read(path, options=options.model_copy(update={"timezone": "UTC"})))
-        without_offset = assumed.rejected < look.rejected
-        look = assumed if without_offset else look
+    without_offset = look.without_offset and options.timezone is None
+    if without_offset:
+        look = _Look()
+        look.take(read(path, options=options.model_copy(update={"timezone": "UTC"})))
     guessed = reader.name == tabular.name and not options.columns and not path.is_dir()
     columns = tabular.guess_columns(path) if guessed else options.columns
     return look.findings(path, reader.name, columns, without_offset=without_offset)
@@ -60,6 +59,8 @@ class _Look:
 
     def __init__(self) -> None:
         self.rejected = 0
+        self.without_offset = False
+        """Whether something is rejected since its time has no offset."""
         self._complete = False
         self._first: str | None = None
         self._counts: Counter[str] = Counter()
@@ -84,6 +85,7 @@ class _Look:
     def _add(self, item: Item) -> None:
         if isinstance(item, Rejected):
             self.rejected += 1
+            self.without_offset = self.without_offset or WITHOUT_OFFSET in item.reason
             self._first = self._first or f"line {item.line or 1}: {item.reason}"
         elif isinstance(item, Trace):
             self._counts["traces"] += 1

@@ -11,6 +11,9 @@ from pydantic import JsonValue
 from store.sources.contract import BadRecord
 from store.sources.fields import short
 
+WITHOUT_OFFSET = "time without an offset"
+"""What the rejection of such a time begins with."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d{1,2})?")
 _LONG_FRACTION = re.compile(r"[.,]\d{6}(\d{1,3})")
@@ -60,7 +63,7 @@ def _from_text(text: str, zone: ZoneInfo | None) -> Moment | None:
         return _from_other(text.strip(), zone)
     if moment.tzinfo is None:
         if zone is None:
-            raise BadRecord(f"time without an offset: {short(text)}; set `timezone` for this source")
+            raise BadRecord(f"{WITHOUT_OFFSET}: {short(text)}; set `timezone` for this source")
         moment = moment.replace(tzinfo=zone)
     fraction = _LONG_FRACTION.search(text) if len(text) > _LONGEST_IN_US else None
     passed = moment - _EPOCH

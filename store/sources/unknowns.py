@@ -28,9 +28,12 @@ def unknowns_of(found: Findings) -> tuple[Unknown, ...]:
 
 _REJECTED = (
     "those pieces; they stay in quarantine, and the rest is read",
-    "mend the cause and ingest the file again; what is already stored is not stored twice",
+    "mend the cause (the file, or the settings), then `filmroom ingest --retry`",
 )
-_TIMEZONE = ("every record with such a time is rejected", 'set `timezone`, for example "Europe/Berlin"')
+_TIMEZONE = (
+    "nothing: they are read as UTC, and are hours off where the log means another zone",
+    'if it does, name it in the settings: `timezone = "Europe/Berlin"` in place of `"UTC"`',
+)
 _TRACES = (
     "the feedback waits until its traces come",
     "ingest the log with the traces too; `source` says which log this feedback belongs to",
