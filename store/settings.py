@@ -110,6 +110,8 @@ class PolicySection(Section):
     settle_s: float | None = Field(default=None, ge=0)
     queue_cap: int | None = Field(default=None, ge=1)
     min_cluster: int | None = Field(default=None, ge=1)
+    context_rules: int | None = Field(default=None, ge=1)
+    context_tokens: int | None = Field(default=None, ge=1)
     evidence: Evidence | None = None
 
 
@@ -126,13 +128,21 @@ class ConsoleSection(Section):
     """What `filmroom serve` listens on."""
 
     host: str = "127.0.0.1"
-    """Address to listen on; beyond this machine only with a token."""
-    port: int = Field(default=4220, ge=0, le=65535)
+    """Address to listen on; beyond this machine only where a user was made, or with a token."""
+    port: int = Field(default=8010, ge=0, le=65535)
     token: str | None = None
     """What clients send as `Authorization: Bearer TOKEN`; better in FILMROOM_CONSOLE__TOKEN, or here as `sha256:` and the
     64 hexadecimal digits of its SHA-256. None: whoever is on this machine may send."""
     max_body_mb: int = Field(default=32, ge=1, le=1024)
     """Largest request, decompressed, in MiB."""
+    hosts: tuple[str, ...] = ()
+    """Names by which a proxy asks for it, beside this machine's own."""
+    reviewers: int = Field(default=1, ge=1, le=9)
+    """Reviewers who judge each correction before it is decided."""
+    blind: bool = True
+    """Whether a reviewer sees the others' opinions only after giving their own."""
+    claim_minutes: float = Field(default=15.0, gt=0, le=1440)
+    """How long a correction stays with the reviewer who opened it."""
 
 
 class Settings(BaseSettings):
@@ -184,7 +194,7 @@ class Settings(BaseSettings):
         policy = policy_for(profile, self.policy.trusted)
         overrides = {
             name: value
-            for name in ("settle_s", "queue_cap", "min_cluster", "evidence")
+            for name in ("settle_s", "queue_cap", "min_cluster", "context_rules", "context_tokens", "evidence")
             if (value := getattr(self.policy, name)) is not None
         }
         return policy.model_copy(update=overrides)
