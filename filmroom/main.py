@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from filmroom.commands import export, first_day, ingest, inspect, maintain, quarantine, review, router, schedule, serve, turn
+from filmroom.commands import edit, export, first_day, ingest, inspect, maintain, quarantine, review, router, schedule, serve, turn
 from filmroom.session import Session
 from store.errors import FilmroomError
 
@@ -30,7 +30,7 @@ def options(
     context.obj = Session(settings_file=settings, debug=debug)
 
 
-for module in (first_day, ingest, turn, quarantine, review, inspect, router, maintain, schedule, serve, export):
+for module in (first_day, ingest, turn, quarantine, review, edit, inspect, router, maintain, schedule, serve, export):
     module.register(app)
 
 

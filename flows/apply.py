@@ -1,18 +1,23 @@
 """Apply: an approved correction becomes a version, a release and a change that can be taken back."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from sqlalchemy import Connection
 
+from flows.retire import end_retired
 from flows.targets import FLOWS
 from flows.targets.contract import Served
 from flows.watch import baseline
 from flows.workspace import Workspace
+from models.conflicts import over_budget
 from store.changes import put_change, put_hold
 from store.corrections import set_state
-from store.errors import NotAllowed
+from store.errors import NotAllowed, Refused
 from store.failures import cluster
 from store.ledger import record_event
-from store.records import Change, Correction, Hold, Proposal, Release
-from store.releases import live_release, move_live
+from store.records import Change, Correction, Hold, Operation, Proposal, Release, Rule
+from store.releases import live_release, move_live, version
 
 
 def apply_correction(
@@ -23,29 +28,49 @@ def apply_correction(
     `cause`: the review that approved it. Raises NotAllowed without a complete proposal, Refused where a named check refuses.
     """
     proposal = _complete(correction)
+    change = apply_operations(
+        connection,
+        workspace.acting(actor=reviewer),
+        proposal.operations,
+        correction_id=correction.id,
+        reason=proposal.summary,
+        causes=[cause, correction.id],
+    )
+    set_state(connection, correction.id, "approved" if proposal.target == "weights" else "applied")
+    if proposal.target != "weights" and _is_watched(proposal.operations):
+        start_hold(connection, workspace, change, correction.cluster_id)
+    return change
+
+
+def apply_operations(
+    connection: Connection, workspace: Workspace, operations: Sequence[Operation], *, correction_id: str, reason: str,
+    causes: Sequence[str],
+) -> Change:  # fmt: skip
+    """Apply the deltas of one target and make them live, in the caller's transaction. Raises Refused where a check refuses."""
+    target = operations[0].target
     now_us = workspace.clock()
     current = live_release(connection, workspace.project)
-    served = FLOWS[proposal.target].apply(
-        connection, current, proposal.operations, correction_id=correction.id, now_us=now_us
-    )
-    release = serve(connection, current, served, actor=reviewer, reason=proposal.summary)
+    if target == "context":
+        _check_budget(connection, workspace, current, operations)
+    served = FLOWS[target].apply(connection, current, operations, correction_id=correction_id, now_us=now_us)
+    release = serve(connection, current, served, actor=workspace.actor, reason=reason)
     change = Change(
         project=workspace.project,
-        correction_id=correction.id,
-        target=proposal.target,
-        operations=proposal.operations,
+        correction_id=correction_id,
+        target=target,
+        operations=tuple(operations),
         before=served.before,
         after=served.after,
         release_id=release.id,
         applied_us=now_us,
-        actor=reviewer,
-        probation=proposal.target != "weights",
+        actor=workspace.actor,
+        probation=target != "weights",
     )
     put_change(connection, change)
-    set_state(connection, correction.id, "approved" if proposal.target == "weights" else "applied")
-    _record(connection, workspace, change, proposal, cause)
-    if proposal.target != "weights":
-        start_hold(connection, workspace, change, correction.cluster_id)
+    _record(connection, workspace, change, reason, causes)
+    retired = {each.key for each in operations if each.verb == "retire"}
+    if retired:
+        end_retired(connection, workspace, retired, change)
     return change
 
 
@@ -81,7 +106,29 @@ def _complete(correction: Correction) -> Proposal:
     return correction.proposal
 
 
-def _record(connection: Connection, workspace: Workspace, change: Change, proposal: Proposal, cause: str) -> None:
+def _is_watched(operations: Sequence[Operation]) -> bool:
+    """Whether something changes that should make a failure stop. A ticket tells somebody, and is opened again when the
+    failure comes back after it was resolved; a retirement ends what did not work."""
+    return any(operation.verb not in ("ticket_open", "ticket_resolve", "retire") for operation in operations)
+
+
+def _check_budget(
+    connection: Connection, workspace: Workspace, current: Release, operations: Sequence[Operation]
+) -> None:
+    document: Any = version(connection, current.context).content
+    gone = {each.key for each in operations if each.verb == "retire"}
+    rules = [Rule(**each) for each in document["rules"] if each["id"] not in gone]
+    for operation in operations:
+        if operation.verb == "retire" or "action" not in operation.value:
+            continue
+        rule = Rule(id=operation.key, **operation.value)
+        policy = workspace.policy
+        why = over_budget(rule, rules, most_rules=policy.context_rules, most_tokens=policy.context_tokens)
+        if why is not None:
+            raise Refused(f"the budget of the context is used up: {why}")
+
+
+def _record(connection: Connection, workspace: Workspace, change: Change, reason: str, causes: Sequence[str]) -> None:
     record_event(
         connection,
         workspace.project,
@@ -89,8 +136,8 @@ def _record(connection: Connection, workspace: Workspace, change: Change, propos
         actor=change.actor,
         event="applied",
         subject=change.id,
-        reason=proposal.summary,
-        causes=[cause, change.correction_id],
+        reason=reason,
+        causes=causes,
         detail={"target": change.target, "probation": change.probation},
     )
     for effect in dict.fromkeys((change.after, change.release_id)):

@@ -8,12 +8,13 @@ from sqlalchemy import Connection
 from flows.apply import apply_correction
 from flows.route import CASES, SATISFIED, propose
 from flows.targets import FLOWS
+from flows.tickets import Posted, post_tickets
 from flows.workspace import Workspace
 from models.features.material import Material
 from store.corrections import OPEN, correction, put_correction, put_review, route_of, set_state, waiting
-from store.errors import NotAllowed, Refused
+from store.errors import NotAllowed, Refused, SettingsError
 from store.failures import cases_of, cluster
-from store.ledger import record_event
+from store.ledger import events_of, record_event
 from store.records import Change, Correction, Record, Review, Target, Verdict
 from store.releases import live_release
 from store.traces import episodes, satisfied_ids
@@ -44,9 +45,16 @@ class AutoReviewed(Record):
     """Corrections that wait for a person."""
     held: int = 0
     """Beyond the queue's cap: kept, and not shown before there is room."""
+    posted: int = 0
+    """Tickets sent to the address in the settings."""
+    not_posted: str = ""
+    """Why tickets were not sent."""
 
     def markdown(self) -> str:
-        return f"Approved without a person: **{self.approved}** · waiting: **{self.waiting}** · held over the cap: **{self.held}**"
+        counts = f"Approved without a person: **{self.approved}** · waiting: **{self.waiting}**"
+        counts += f" · held over the cap: **{self.held}**"
+        tickets = f" · tickets posted: **{self.posted}**" if self.posted else ""
+        return counts + tickets + (f" · not posted: {self.not_posted}" if self.not_posted else "")
 
 
 def approve(
@@ -103,13 +111,40 @@ def auto_review(workspace: Workspace) -> AutoReviewed:
         named = workspace.policy.reviewer if found.proposal.target == "weights" else None
         if not decided.certified and named is None:
             continue
-        approve(
-            workspace.acting(actor=named or "router"), found.id, reason="certified" if decided.certified else "feedback"
-        )
-        approved += 1
+        reason = "certified" if decided.certified else "feedback"
+        approved += _approved(workspace.acting(actor=named or "router"), found.id, reason)
+    told = tell(workspace)
     left = len(queue) - approved
     cap = workspace.policy.queue_cap
-    return AutoReviewed(approved=approved, waiting=min(left, cap), held=max(0, left - cap))
+    return AutoReviewed(
+        approved=approved,
+        waiting=min(left, cap),
+        held=max(0, left - cap),
+        posted=len(told.posted),
+        not_posted=told.error,
+    )
+
+
+def tell(workspace: Workspace) -> Posted:
+    """Post the tickets that are due; what is wrong with the address or the receiver stops nothing else."""
+    try:
+        return post_tickets(workspace)
+    except SettingsError as error:
+        return Posted(error=str(error))
+
+
+def _approved(workspace: Workspace, correction_id: str, reason: str) -> bool:
+    """Whether it could be approved without a person; what a check refuses is held for one, and history says why, once."""
+    try:
+        approve(workspace, correction_id, reason=reason)
+    except Refused as error:
+        with workspace.write() as connection:
+            told = [each["reason"] for each in events_of(connection, workspace.project, correction_id)]
+            if str(error) not in told:
+                record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor, event="held",
+                             subject=correction_id, reason=str(error))  # fmt: skip
+        return False
+    return True
 
 
 def _approve(

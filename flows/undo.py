@@ -72,8 +72,9 @@ def revert_change(connection: Connection, workspace: Workspace, found: Change, *
     served = FLOWS[found.target].revert(connection, current, found, now_us=now_us)
     now = serve(connection, current, served, actor=workspace.actor, reason=reason or f"undo {found.id}")
     set_change_state(connection, found.id, "reverted")
-    set_state(connection, found.correction_id, "reverted")
-    _give_up_if_exhausted(connection, workspace, found.correction_id)
+    if found.correction_id:
+        set_state(connection, found.correction_id, "reverted")
+        _give_up_if_exhausted(connection, workspace, found.correction_id)
     record_event(
         connection,
         workspace.project,

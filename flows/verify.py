@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from flows.retire import propose_retirements
+from flows.tickets import reopen_tickets
 from flows.undo import revert_change
 from flows.watch import outcomes, users_of
 from flows.workspace import Workspace
 from models.hold import judge_hold
-from store.changes import change, holds_of, put_hold
+from store.changes import change, holds_of, live_holds, put_hold
 from store.errors import Refused
 from store.exposures import judged
 from store.failures import cluster
@@ -42,8 +44,10 @@ def verify(workspace: Workspace) -> Verified:
     for hold in watched:
         with workspace.write() as connection:
             lines += _verify(connection, workspace, hold, seen)
+    lines += reopen_tickets(workspace)
+    lines += propose_retirements(workspace)
     with workspace.store.read() as connection:
-        states = [hold.state for hold in holds_of(connection, workspace.project)]
+        states = [hold.state for _, hold in live_holds(connection, workspace.project)]
     return Verified(
         holding=states.count("holding"), held=states.count("held"), failed=states.count("failed"), lines=tuple(lines)
     )

@@ -8,6 +8,7 @@ from typing import Literal
 
 from models.sequential import binomial_e_value, clopper_pearson_upper
 from store.records.production import Record
+from store.records.weights import Hold
 
 HELD_SHARE = 1 / 3
 """A fix holds when recurrence is at most this share of the baseline."""
@@ -17,6 +18,7 @@ FAILED_EVIDENCE = 20.0
 EARLY_EXPOSURES = 10
 EARLY_RECURRENCES = 3
 _MOST_EXPOSURES = 10_000_000
+_FEWEST = 20
 
 
 class HoldVerdict(Record):
@@ -53,6 +55,27 @@ def judge_hold(outcomes: Sequence[bool], *, baseline: float | None) -> HoldVerdi
     return HoldVerdict(
         state=state, exposures=n, recurrences=k, needed=needed, upper=upper, e_value=evidence, sentence=sentence
     )
+
+
+def has_no_effect(hold: Hold) -> str | None:
+    """Why a change that neither held nor failed is not worth its place; None: it may be, or nothing can be said yet.
+
+    It had twice the exposures at which a change that works is held, at least 20, and its failure still comes back at more
+    than half of the baseline.
+
+    >>> had = Hold(change_id="c", cluster_id="k", baseline=0.3, exposures=80, recurrences=20, needed=40, since_us=0, updated_us=0)
+    >>> has_no_effect(had)
+    'it had no measured effect: 25% of 80 exposures fail, 30% did before'
+    >>> has_no_effect(had.model_copy(update={"exposures": 19, "recurrences": 5})) is None
+    True
+    """
+    first = exposures_needed(0, hold.baseline)
+    if hold.state != "holding" or not hold.baseline or first is None or hold.exposures < max(2 * first, _FEWEST):
+        return None
+    rate = hold.recurrences / hold.exposures
+    if rate <= hold.baseline * FAILED_SHARE:
+        return None
+    return f"it had no measured effect: {rate:.0%} of {hold.exposures} exposures fail, {hold.baseline:.0%} did before"
 
 
 def exposures_needed(recurrences: int, baseline: float | None) -> int | None:

@@ -52,6 +52,34 @@ def holds_of(connection: Connection, project: str, state: str | None = None) -> 
     return [Hold(**{k: v for k, v in row._mapping.items() if k != "id"}) for row in connection.execute(statement)]
 
 
+def live_holds(connection: Connection, project: str) -> list[tuple[Change, Hold]]:
+    """The changes that are live and watched, each with its hold, oldest first."""
+    statement = (
+        select(holds).join(changes, changes.c.id == holds.c.change_id)
+        .where(holds.c.project == project, changes.c.state == "live").order_by(holds.c.since_us, holds.c.id)
+    )  # fmt: skip
+    found = [Hold(**{k: v for k, v in row._mapping.items() if k != "id"}) for row in connection.execute(statement)]
+    ids = [each.change_id for each in found]
+    rows = list(connection.execute(select(changes).where(changes.c.id.in_(ids)))) if ids else []
+    known = {each.id: each for each in _built(connection, rows)}
+    return [(known[each.change_id], each) for each in found]
+
+
+def holds_by_key(connection: Connection, project: str) -> dict[str, Hold]:
+    """Rule, fact, tool or ticket to the hold of the newest live change of it."""
+    return {operation.key: hold for made, hold in live_holds(connection, project) for operation in made.operations}
+
+
+def hold_of(connection: Connection, correction_id: str) -> Hold | None:
+    """The hold of a correction's newest change; None: nothing of it is watched."""
+    statement = (
+        select(holds).join(changes, changes.c.id == holds.c.change_id)
+        .where(changes.c.correction_id == correction_id).order_by(holds.c.since_us.desc()).limit(1)
+    )  # fmt: skip
+    row = connection.execute(statement).first()
+    return None if row is None else Hold(**{k: v for k, v in row._mapping.items() if k != "id"})
+
+
 def _built(connection: Connection, rows: list[Row[Any]]) -> list[Change]:
     operations = bodies_of(connection, [row.id for row in rows])
     return [

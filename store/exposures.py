@@ -38,3 +38,14 @@ def judged(
         statement = statement.where(traces.c.started_us <= before_us)
     found = {row.id: row.cluster_id for row in connection.execute(statement)}
     return [(episode, found[episode.trace.id]) for episode in episodes(connection, list(found))]
+
+
+def served_by_releases(connection: Connection, project: str, limit: int = 1000) -> list[Episode]:
+    """The newest traces that say which release served them, newest first."""
+    statement = (
+        select(traces.c.id)
+        .where(traces.c.project == project, traces.c.release.is_not(None))
+        .order_by(traces.c.started_us.desc(), traces.c.id)
+        .limit(limit)
+    )
+    return episodes(connection, list(connection.execute(statement).scalars()))

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from store.changes import hold_of
 from store.corrections import correction, reviews_of, route_of, waiting
 from store.database import Store
 from store.failures import cases_of, cluster
+from store.ledger import events_of
 from store.records import Case, Correction, Route
 
 EXAMPLES = 3
@@ -31,6 +33,8 @@ def review_item(store: Store, correction_id: str) -> dict[str, Any]:
         decided = route_of(connection, found.id)
         cases = cases_of(connection, found.cluster_id, EXAMPLES)
         said = reviews_of(connection, found.id)
+        held = hold_of(connection, found.id)
+        events = events_of(connection, store.project, found.id)
     return {
         **_item(found, each.name if each else "", each.failures if each else 0, decided),
         "attempt": found.attempt,
@@ -42,6 +46,8 @@ def review_item(store: Store, correction_id: str) -> dict[str, Any]:
         "proposal": found.proposal.model_dump(mode="json") if found.proposal else None,
         "reviews": [review.model_dump(mode="json") for review in said],
         "examples": [_example(case) for case in cases],
+        "hold": held.model_dump(mode="json") if held else None,
+        "refused": next((each["reason"] for each in reversed(events) if each["event"] == "held"), None),
     }
 
 
@@ -58,9 +64,16 @@ def _item(found: Correction, name: str, size: int, decided: Route | None) -> dic
         "runner_up": decided.runner_up if decided else None,
         "certified": decided.certified if decided else False,
         "summary": proposal.summary if proposal else "no single place found",
-        "needs_answer": proposal.needs_answer if proposal else None,
+        "needs_answer": proposal.needs_answer if proposal else _nobody_said(decided),
         "state": found.state,
     }
+
+
+def _nobody_said(decided: Route | None) -> str | None:
+    """What a person must write where nobody said what would have been right; None: somebody did."""
+    if decided is not None and decided.evidence.get("answered"):
+        return None
+    return "what would have been right, in the place where it belongs: reroute --to PLACE --answer '...'"
 
 
 def _example(case: Case) -> dict[str, Any]:

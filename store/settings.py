@@ -73,6 +73,10 @@ class AgentSection(Section):
     """Interpreter that runs them; None: this one, in a child process."""
     tools: str | None = None
     """JSON file with the tools' schemas; None: no schema evidence."""
+    webhook: str | None = None
+    """URL that tickets are posted to as JSON when they are opened, or open again; None: nothing is sent."""
+    webhook_secret_env: str | None = None
+    """Environment variable with the key that signs what is posted; None: `.filmroom/release.key`."""
     targets: tuple[Literal["context", "memory", "tooling", "weights"], ...] = (
         "context",
         "memory",

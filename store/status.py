@@ -8,7 +8,7 @@ from store.database import Store
 from store.failures import clusters_of, count_failures, cursor
 from store.quarantine import quarantine_size
 from store.releases import live_release
-from store.tables import arrivals, corrections, holds
+from store.tables import arrivals, changes, corrections, holds
 from store.traces import count_traces
 from store.turns import turns_of
 
@@ -28,7 +28,7 @@ def status(store: Store) -> dict[str, Any]:
             "failures": count_failures(connection, store.project),
             "clusters": len(clusters_of(connection, store.project)),
             "corrections": states,
-            "holds": _by_state(connection, holds, store.project),
+            "holds": _live_holds(connection, store.project),
             "release": live.id,
             "release_number": live.number,
             "release_us": live.created_us,
@@ -51,6 +51,18 @@ def _unread(connection: Connection, project: str) -> int:
     seen = cursor(connection, project, "pickup")
     statement = select(func.count()).select_from(arrivals).where(arrivals.c.project == project, arrivals.c.seq > seen)
     return connection.execute(statement).scalar_one()
+
+
+def _live_holds(connection: Connection, project: str) -> dict[str, int]:
+    """Holds by state, of changes that are live: what was undone neither holds nor fails."""
+    statement = (
+        select(holds.c.state, func.count())
+        .join(changes, changes.c.id == holds.c.change_id)
+        .where(holds.c.project == project, changes.c.state == "live")
+        .group_by(holds.c.state)
+        .order_by(holds.c.state)
+    )
+    return {row[0]: row[1] for row in connection.execute(statement)}
 
 
 def _by_state(connection: Connection, table: Table, project: str) -> dict[str, int]:

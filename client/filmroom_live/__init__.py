@@ -3,16 +3,20 @@
 It leaves everything else (logs, decisions, training) to filmroom, which runs in an environment of its own.
 """
 
-from filmroom_live.documents import Fact, Policy, Release, Rule
+from filmroom_live.documents import Example, Fact, Note, Policy, Release, Rule
 from filmroom_live.live import Live, Status
 from filmroom_live.model import Prediction
 from filmroom_live.pinned import Pinned
+from filmroom_live.run_call import Outcome, run_call
 from filmroom_live.tool_call import Changed, ToolCall
 
 __all__ = [
     "Changed",
+    "Example",
     "Fact",
     "Live",
+    "Note",
+    "Outcome",
     "Pinned",
     "Policy",
     "Prediction",
@@ -21,6 +25,7 @@ __all__ = [
     "Status",
     "ToolCall",
     "__version__",
+    "run_call",
 ]
 
 __version__ = "0.1.0"

@@ -46,6 +46,11 @@ class Fact(NamedTuple):
     ttl_s: int | None = None
     """None: it does not expire."""
 
+    @property
+    def words(self) -> str:
+        """Predicate and value as one text."""
+        return f"{self.predicate} {_flat(self.value)}"
+
     def is_in_force(self, now_us: int) -> bool:
         """Whether it has not expired, as far as its dates say."""
         return self.ttl_s is None or self.valid_from_us is None or self.valid_from_us + self.ttl_s * 1_000_000 >= now_us
@@ -63,6 +68,25 @@ class Policy(NamedTuple):
     freshness_s: float | None = None
     """Oldest output of the tool that may be used."""
     disabled: bool = False
+    expected: Mapping[str, str] = {}
+    """Argument path to what is expected there, in a reviewer's words."""
+
+
+class Example(NamedTuple):
+    """An input and the answer that is right for it, as a reviewer wrote them."""
+
+    id: str
+    scope: Mapping[str, str]
+    input: str
+    output: str
+
+
+class Note(NamedTuple):
+    """A piece of knowledge for the prompt, as a reviewer wrote it."""
+
+    id: str
+    scope: Mapping[str, str]
+    text: str
 
 
 class Model(NamedTuple):
@@ -80,6 +104,8 @@ class Release(NamedTuple):
     """`rel_...`; empty before there is one. Log it with each trace."""
     number: int = -1
     rules: tuple[Rule, ...] = ()
+    examples: tuple[Example, ...] = ()
+    notes: tuple[Note, ...] = ()
     policies: Mapping[str, Policy] = {}
     schemas: Mapping[str, JsonValue] = {}
     """Tool name to the schema of its arguments, where filmroom knows it."""
@@ -119,6 +145,8 @@ def read_release(document: Mapping[str, Any]) -> Release:
         id=_get(document, "release", str),
         number=_get(document, "number", int),
         rules=tuple(_rule(each) for each in _get(context, "rules", list)),
+        examples=tuple(_example(each) for each in context.get("examples") or ()),
+        notes=tuple(_note(each) for each in context.get("notes") or ()),
         policies={each.tool: each for each in map(_policy, _get(tooling, "policies", list))},
         schemas=_get(tooling, "schemas", dict),
         tickets=tuple(_get(each, "tool", str) for each in _get(tooling, "tickets", list)),
@@ -136,11 +164,27 @@ def read_facts(document: Mapping[str, Any], release: str) -> tuple[Fact, ...]:
 
 
 def _rule(value: Any) -> Rule:
-    scope = _get(value, "scope", dict)
-    if not all(isinstance(each, str) for each in scope.values()):
-        raise BadDocument("scope: values that are no text")
+    scope = _texts(value, "scope")
     words = {name: _get(value, name, str) for name in ("id", "action", "argument")}
     return Rule(scope=scope, text=plain(_get(value, "text", str)), **words)
+
+
+def _example(value: Any) -> Example:
+    words = {name: _get(value, name, str) for name in ("input", "output")}
+    return Example(
+        _get(value, "id", str), _texts(value, "scope"), **{name: plain(text) for name, text in words.items()}
+    )
+
+
+def _note(value: Any) -> Note:
+    return Note(_get(value, "id", str), _texts(value, "scope"), plain(_get(value, "text", str)))
+
+
+def _texts(value: Any, name: str) -> dict[str, str]:
+    found = _get(value, name, dict)
+    if not all(isinstance(each, str) for each in found.values()):
+        raise BadDocument(f"{name}: values that are no text")
+    return found
 
 
 def _fact(value: Any) -> Fact:
@@ -166,11 +210,18 @@ def _policy(value: Any) -> Policy:
     retries = max(0, _get(given, "retries", int)) if "retries" in given else None
     normalisers = {path: tuple(chain) for path, chain in chains.items()}
     disabled = _get(given, "disabled", bool) if "disabled" in given else False
-    return Policy(tool, normalisers, patch, retries, **numbers, disabled=disabled)
+    expected = _texts(given, "expected") if "expected" in given else {}
+    return Policy(tool, normalisers, patch, retries, **numbers, disabled=disabled, expected=expected)
 
 
 def _model(value: Any) -> Model:
     return Model(version=_get(value, "version", str), artifact=_get(value, "artifact", str))
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(_flat(each) for each in value.values())
+    return " ".join(map(_flat, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _number(value: Any, name: str) -> float:

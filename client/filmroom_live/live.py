@@ -14,6 +14,7 @@ from filmroom_live.disk import read_whole, write_whole
 from filmroom_live.documents import NO_RELEASE, BadDocument, Fact, Release, Rule, read_document, read_release
 from filmroom_live.folder import FolderSource
 from filmroom_live.model import LoadedModel, Prediction
+from filmroom_live.nearest import Nearest
 from filmroom_live.outbox import Outbox
 from filmroom_live.pinned import Facts, Pinned
 from filmroom_live.remote import MAX_MODEL_BYTES, MAX_RELEASE_BYTES, Fetched, RemoteSource
@@ -121,13 +122,15 @@ class Live:
         """See `Pinned.rules`."""
         return self._pinned.rules(**scope)
 
-    def context(self, input: str = "", /, **scope: str | None) -> str:
+    def context(self, input: str = "", /, *, examples: int = 3, **scope: str | None) -> str:
         """See `Pinned.context`."""
-        return self._pinned.context(input, **scope)
+        return self._pinned.context(input, examples=examples, **scope)
 
-    def memory(self, user: str, *, tenant: str | None = None, wait_s: float = 0.0) -> tuple[Fact, ...]:
+    def memory(
+        self, user: str, *, tenant: str | None = None, wait_s: float = 0.0, about: str = "", most: int | None = None
+    ) -> tuple[Fact, ...]:
         """See `Pinned.memory`."""
-        return self._pinned.memory(user, tenant=tenant, wait_s=wait_s)
+        return self._pinned.memory(user, tenant=tenant, wait_s=wait_s, about=about, most=most)
 
     def tool_call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         """See `Pinned.tool_call`."""
@@ -198,7 +201,8 @@ class Live:
     def _made(self, release: Release, before: Pinned | None) -> Pinned:
         facts = self._source.facts_for(release, None if before is None else before.facts)
         models = self._models(release, before) if self._loads_models else {}
-        return Pinned(release, facts, models, self._ask)
+        near = Nearest([each.input for each in release.examples]) if release.examples else None
+        return Pinned(release, facts, models, self._ask, near)
 
     def _models(self, release: Release, before: Pinned | None) -> dict[str, LoadedModel]:
         found = {}

@@ -11,8 +11,25 @@ from typing import TypeAlias
 
 JsonValue: TypeAlias = "list[JsonValue] | dict[str, JsonValue] | str | bool | int | float | None"
 
-NORMALISERS: tuple[str, ...] = ("trim", "lower", "upper", "prefix:#", "digits", "date_iso", "enum")
-"""The names a tool policy may list; `prefix:` takes any prefix."""
+NORMALISERS: tuple[str, ...] = ("trim", "lower", "upper", "prefix:#", "digits", "date_iso", "enum", "number")
+"""The names that are tried by themselves. A tool policy may list these, `prefix:` with any prefix, and `unit:` with any of
+`UNITS`: a quantity in words becomes a number in that unit."""
+
+UNITS: dict[str, tuple[str, float]] = {
+    "mg": ("mass", 1e-6), "g": ("mass", 1e-3), "kg": ("mass", 1.0), "oz": ("mass", 0.028349523125), "lb": ("mass", 0.45359237),
+    "mm": ("length", 1e-3), "cm": ("length", 1e-2), "m": ("length", 1.0), "km": ("length", 1e3), "in": ("length", 0.0254),
+    "ft": ("length", 0.3048), "mi": ("length", 1609.344), "ml": ("volume", 1e-3), "l": ("volume", 1.0),
+    "ms": ("time", 1e-3), "s": ("time", 1.0), "min": ("time", 60.0), "h": ("time", 3600.0), "d": ("time", 86400.0),
+}  # fmt: skip
+"""Unit to what it measures and its size in the base unit; pound, ounce, inch, foot and mile as defined in 1959."""
+_UNIT_WORDS = {
+    "gram": "g", "kilogram": "kg", "kilo": "kg", "ounce": "oz", "pound": "lb", "lbs": "lb", "millimeter": "mm",
+    "centimeter": "cm", "meter": "m", "metre": "m", "kilometer": "km", "kilometre": "km", "inch": "in", "inches": "in",
+    "foot": "ft", "feet": "ft", "mile": "mi", "liter": "l", "litre": "l", "millisecond": "ms", "second": "s", "sec": "s",
+    "minute": "min", "hour": "h", "hr": "h", "day": "d",
+}  # fmt: skip
+_QUANTITY = re.compile(r"\s*([+-]?\d{1,15}(?:\.\d{1,15})?)\s*([A-Za-z]{1,12})\.?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*([+-]?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?)\s*", re.ASCII)
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
@@ -30,13 +47,19 @@ def normalise(name: str, value: JsonValue, *, choices: Sequence[JsonValue] = ())
     ('#W2378156', '19122', '2024-05-20')
     >>> normalise("enum", "Basic economy", choices=["basic_economy", "business"]), normalise("date_iso", "03/04/2024")
     ('basic_economy', '03/04/2024')
+    >>> normalise("unit:kg", "500 g"), normalise("unit:kg", "2 hours"), normalise("number", " 12 "), normalise("number", "012")
+    (0.5, '2 hours', 12, '012')
     """
     if not isinstance(value, str):
         return value
     if name.startswith("prefix:"):
         return _prefixed(value, name.removeprefix("prefix:"))
+    if name.startswith("unit:"):
+        return _in_unit(value, name.removeprefix("unit:"))
     if name == "enum":
         return _chosen(value, choices)
+    if name == "number":
+        return _number(value)
     function = _FUNCTIONS.get(name)
     return function(value) if function else value
 
@@ -66,6 +89,30 @@ def apply_chain(chain: Iterable[str], value: JsonValue, *, choices: Sequence[Jso
 
 def _prefixed(value: str, prefix: str) -> str:
     return value if not value or value.startswith(prefix) else prefix + value
+
+
+def _in_unit(value: str, unit: str) -> str | float | int:
+    """The quantity as a number in `unit`, to twelve digits; unchanged where its unit measures something else."""
+    found = _QUANTITY.fullmatch(value)
+    word = found[2].lower() if found else ""
+    given = (
+        UNITS.get(word)
+        or UNITS.get(_UNIT_WORDS.get(word, ""))
+        or UNITS.get(_UNIT_WORDS.get(word.removesuffix("s"), ""))
+    )
+    wanted = UNITS.get(unit)
+    if found is None or given is None or wanted is None or given[0] != wanted[0]:
+        return value
+    number = float(f"{float(found[1]) * given[1] / wanted[1]:.12g}")
+    return int(number) if number.is_integer() else number
+
+
+def _number(value: str) -> str | float | int:
+    """The number that is written, where it is written as a number and not as a code: no leading zero, no separators."""
+    found = _NUMBER.fullmatch(value)
+    if found is None:
+        return value
+    return float(found[1]) if "." in found[1] else int(found[1])
 
 
 def _digits(value: str) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 HEADING = "## Rules"
+NOTES = "## Notes"
+EXAMPLES = "## Examples"
 LONGEST = 2_000
 """Characters of one rule's sentence; the rest is cut."""
 MAX_RULES = 50
@@ -85,6 +87,15 @@ def open_conditions(scope: Mapping[str, str], given: Mapping[str, str | None]) -
     return found
 
 
+def holds(scope: Mapping[str, str], given: Mapping[str, str | None]) -> bool:
+    """Whether all that a scope needs is known to hold.
+
+    >>> holds({"intent": "cancel"}, {"intent": "cancel"}), holds({"intent": "cancel"}, {}), holds({}, {})
+    (True, False, True)
+    """
+    return all(given.get(key) == value for key, value in scope.items())
+
+
 def line(text: str, conditions: Sequence[str]) -> str:
     """A rule's sentence with what must be true for it.
 
@@ -108,9 +119,27 @@ def block(lines: Sequence[str], about: str = "") -> str:
     return "\n".join([HEADING, *(f"- {each}" for each in kept)])
 
 
+def knowledge(notes: Sequence[str], examples: Sequence[tuple[str, str]]) -> str:
+    """Notes and examples as blocks of one line each, the examples' words quoted; empty without any.
+
+    >>> print(knowledge(["We close at 8."], [("till when?", "Till 8.")]))
+    ## Notes
+    - We close at 8.
+    ## Examples
+    - Asked: "till when?" Answer: "Till 8."
+    """
+    lines = [NOTES, *(f"- {plain(note)}" for note in notes)] if notes else []
+    shown = [f"- Asked: {_quoted(asked)} Answer: {_quoted(answer)}" for asked, answer in examples]
+    return "\n".join([*lines, *([EXAMPLES, *shown] if shown else [])])
+
+
 def with_texts(rules: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The rules, each with its sentence as `text`."""
     return [{**rule, "text": rule_text(rule["action"], rule["argument"])} for rule in rules]
+
+
+def _quoted(text: str) -> str:
+    return '"' + plain(text).replace('"', "'") + '"'
 
 
 def _nearest(lines: Sequence[str], about: str) -> list[str]:

@@ -6,8 +6,8 @@ Read: `type`, `required`, `properties`, `items`, `enum`, `const`, `pattern`, `mi
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 JsonValue: TypeAlias = "list[JsonValue] | dict[str, JsonValue] | str | bool | int | float | None"
 
@@ -65,6 +65,33 @@ def violations(
         return ()
     broken = tuple(Violation(path, keyword, value, schema) for keyword in _broken(value, schema))
     return broken + tuple(_inside(value, schema, path, depth))
+
+
+def place_of(value: Any, parts: Sequence[str]) -> tuple[Any, Any]:
+    """The object or list that holds what the path leads to, and its key there; (None, None): nothing is there."""
+    for number, part in enumerate(parts):
+        key = int(part) if isinstance(value, list) and part.isascii() and part.isdecimal() and len(part) < 9 else part
+        is_there = (isinstance(value, dict) and key in value) or (
+            isinstance(value, list) and isinstance(key, int) and key < len(value)
+        )
+        if not is_there:
+            break
+        if number == len(parts) - 1:
+            return value, key
+        value = value[key]
+    return None, None
+
+
+def schema_at(schema: Mapping[str, Any], parts: Sequence[str]) -> Mapping[str, Any]:
+    """The schema of the place the path leads to; empty where none is declared."""
+    found: Any = schema
+    for part in parts:
+        properties = found.get("properties")
+        inner = properties.get(part) if isinstance(properties, Mapping) else None
+        found = inner if inner is not None else found.get("items")
+        if not isinstance(found, Mapping):
+            return {}
+    return found  # type: ignore[no-any-return]
 
 
 def _broken(value: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from filmroom_live.documents import Policy, Release
 from filmroom_live.normalise import JsonValue, apply_chain
 from filmroom_live.rule_text import plain
-from filmroom_live.schema import Violation, argument_schema, violations
+from filmroom_live.schema import Violation, argument_schema, place_of, schema_at, violations
 
 DEEPEST = 32
 """Levels of a schema or of arguments that are looked into."""
@@ -22,6 +23,8 @@ class Changed(NamedTuple):
     path: str
     before: JsonValue
     after: JsonValue
+    by: tuple[str, ...] = ()
+    """The normalisers that did it."""
 
 
 class ToolCall(NamedTuple):
@@ -41,6 +44,12 @@ class ToolCall(NamedTuple):
     """Oldest output that may be used."""
 
     @property
+    def log(self) -> dict[str, Any]:
+        """What was done, for the span of the call: which argument by which normaliser, without its value; and what is wrong."""
+        changed = [{"path": each.path, "by": list(each.by)} for each in self.changed]
+        return {"normalised": changed, "problems": len(self.problems), "disabled": self.disabled}
+
+    @property
     def ok(self) -> bool:
         """Whether to make the call."""
         return not self.problems
@@ -57,7 +66,7 @@ def tool_call(release: Release, tool: str, arguments: Any) -> ToolCall:
     given = _copied(arguments)
     schema = overlaid(argument_schema(release.schemas.get(tool)) or {}, policy.schema_patch)
     mended, changed = _normalised(given, policy, schema)
-    problems = [explained(each) for each in violations(mended, schema)]
+    problems = [explained(each, policy.expected) for each in violations(mended, schema)]
     if policy.disabled:
         problems.insert(0, f"{tool} is switched off")
     return ToolCall(
@@ -86,12 +95,14 @@ def overlaid(schema: Mapping[str, Any], patch: Mapping[str, Any], depth: int = 0
     return result
 
 
-def explained(broken: Violation) -> str:
-    """What is wrong, where, and what is expected there.
+def explained(broken: Violation, expected: Mapping[str, str] = MappingProxyType({})) -> str:
+    """What is wrong, where, and what is expected there; `expected`: path to the words of a reviewer, which then end it.
 
     >>> [broken] = violations({"id": "12"}, {"properties": {"id": {"pattern": "^#"}}})
     >>> explained(broken)
     'id: "12" does not match the pattern ^#'
+    >>> explained(broken, {"id": "# and the digits of the order"})
+    'id: "12" does not match the pattern ^#; expected: # and the digits of the order'
     """
     where, shown = broken.path or "the arguments", _shown(broken.value)
     wanted = broken.schema.get(broken.keyword)
@@ -107,7 +118,9 @@ def explained(broken: Violation) -> str:
         "minLength": f"{where}: {shown} is shorter than {_shown(wanted)} characters",
         "maxLength": f"{where}: {shown} is longer than {_shown(wanted)} characters",
     }
-    return sentences.get(broken.keyword, f"{where}: breaks {broken.keyword}")
+    said = sentences.get(broken.keyword, f"{where}: breaks {broken.keyword}")
+    words = expected.get(broken.path)
+    return f"{said}; expected: {plain(words)}" if words else said + _nearest(broken)
 
 
 def _normalised(
@@ -116,45 +129,29 @@ def _normalised(
     """The arguments through the policy's normalisers. A value that the schema accepts stays one that it accepts."""
     changed = []
     for path, chain in policy.normalisers.items():
-        holder, name = _place(given, path.split("."))
+        holder, name = place_of(given, path.split("."))
         if holder is None:
             continue
-        place = _schema_at(schema, path.split("."))
+        place = schema_at(schema, path.split("."))
         choices = place.get("enum")
         before = holder[name]
         after = apply_chain(chain, before, choices=choices if isinstance(choices, list) else ())
         if after == before or (violations(after, place) and not violations(before, place)):
             continue
         holder[name] = after
-        changed.append(Changed(path, before, after))
+        changed.append(Changed(path, before, after, chain))
     return given, changed
 
 
-def _place(value: Any, parts: Sequence[str]) -> tuple[Any, Any]:
-    """The object or list that holds what the path leads to, and its key there; (None, None): nothing is there."""
-    for number, part in enumerate(parts):
-        key = int(part) if isinstance(value, list) and part.isascii() and part.isdecimal() and len(part) < 9 else part
-        is_there = (isinstance(value, dict) and key in value) or (
-            isinstance(value, list) and isinstance(key, int) and key < len(value)
-        )
-        if not is_there:
-            break
-        if number == len(parts) - 1:
-            return value, key
-        value = value[key]
-    return None, None
+def _nearest(broken: Violation) -> str:
+    """The allowed value that is most like a wrong one, where one is."""
+    choices = broken.schema.get("enum")
+    if broken.keyword != "enum" or not isinstance(choices, list) or not isinstance(broken.value, str):
+        return ""
+    from difflib import get_close_matches
 
-
-def _schema_at(schema: Mapping[str, Any], parts: Sequence[str]) -> Mapping[str, Any]:
-    """The schema of the place the path leads to; empty where none is declared."""
-    found: Any = schema
-    for part in parts:
-        properties = found.get("properties")
-        inner = properties.get(part) if isinstance(properties, Mapping) else None
-        found = inner if inner is not None else found.get("items")
-        if not isinstance(found, Mapping):
-            return {}
-    return found  # type: ignore[no-any-return]
+    alike = get_close_matches(broken.value[:_SHOWN], [each for each in choices if isinstance(each, str)], 1)
+    return f"; did you mean {_shown(alike[0])}?" if alike else ""
 
 
 def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,6 +58,8 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
 @group.command()
 def show(context: typer.Context, correction: str, as_json: Json = False) -> None:
     """One correction: what failed, why it was routed there, what would change."""
+    from filmroom.live_state import recurrence
+    from store.records import Hold
     from store.review_queue import review_item
 
     session: Session = context.obj
@@ -70,6 +72,10 @@ def show(context: typer.Context, correction: str, as_json: Json = False) -> None
     say(f"place: {item['target'] or 'none'} ({_shares(item['probabilities'])})")
     say(f"why: {item['reason']}")
     say(f"proposed: {item['summary']}")
+    if item["refused"]:
+        say(f"not applied by itself: {item['refused']}")
+    if item["hold"]:
+        say(f"since it was applied: {recurrence(Hold(**item['hold']))}")
     if item["needs_answer"]:
         say(f"it needs from you: {item['needs_answer']}")
     for example in item["examples"]:

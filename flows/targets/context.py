@@ -1,4 +1,5 @@
-"""Context: rules the running program puts into its prompt. Templates filled with our own names, or a signed sentence."""
+"""Context: rules, examples and notes that the running program puts into its prompt. Templates filled with our own names,
+or words that a reviewer signs."""
 
 import re
 from collections.abc import Sequence
@@ -8,18 +9,43 @@ from pydantic import JsonValue, ValidationError
 from sqlalchemy import Connection
 
 from flows.targets.contract import Served
-from flows.targets.documents import changed, content, serve, taken_back
+from flows.targets.documents import Section, changed, content, serve, taken_back
+from models.conflicts import conflict
 from models.features.material import Material
 from store.errors import NotAllowed, Refused
-from store.records import ACTIONS, Change, Cluster, Operation, Proposal, Release, Rule, derived_id
+from store.records import (
+    ACTIONS,
+    Change,
+    Cluster,
+    Example,
+    Note,
+    Operation,
+    Proposal,
+    Release,
+    Rule,
+    content_hash,
+    derived_id,
+)
 
-SECTIONS = {"add": ("rules", "id"), "edit": ("rules", "id"), "retire": ("rules", "id")}
-OPPOSITES = {("say", "never_say"), ("use_tool", "do_not_use_tool")}
 CONFIRM = re.compile(
     r"\b(confirm|ask|check with)\b.{0,40}\bbefore\b|\bwithout (asking|confirm)", re.IGNORECASE | re.DOTALL
 )
+ENTRIES: dict[str, tuple[str, type[Rule | Example | Note]]] = {
+    "rule": ("rules", Rule),
+    "ex": ("examples", Example),
+    "note": ("notes", Note),
+}
+"""Prefix of an entry's id to its section and record."""
 
-NEEDED = "a rule: one sentence for the prompt, which you sign (--answer '...'), or an action and argument as JSON"
+NEEDED = (
+    "a rule: one sentence for the prompt, which you sign (--answer '...'); or as JSON an action and argument, "
+    '{"note": TEXT}, or {"example": {"input": ..., "output": ...}}'
+)
+
+
+def section_of(operation: Operation) -> Section:
+    """The section of the entry, by the prefix of its id."""
+    return ENTRIES.get(operation.key.split("_", 1)[0], ENTRIES["rule"])[0], "id"
 
 
 def propose(cluster: Cluster, material: Material) -> Proposal:
@@ -43,52 +69,108 @@ def propose(cluster: Cluster, material: Material) -> Proposal:
 
 
 def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposal:
-    """The rule completed: a sentence becomes an `instruct`; an object gives `action`, `argument` and, if need be, `scope`."""
+    """The entry completed: a sentence becomes an `instruct`; an object gives `action`, `argument` and, if need be, `scope`, or
+    a `note`, or an `example`."""
+    operation = proposal.operations[0]
+    if operation.verb == "retire":
+        return proposal
     if answer is None and proposal.needs_answer:
         raise NotAllowed(f"this correction needs an answer first: {proposal.needs_answer}")
-    given: dict[str, Any] = {}
-    if isinstance(answer, str):
-        given = {"action": "instruct", "argument": answer.strip()}
-    elif isinstance(answer, dict):
-        given = dict(answer)
-    elif answer is not None:
-        raise NotAllowed(f"the answer must be {NEEDED}")
-    operation = proposal.operations[0]
-    value = {**operation.value, **given, "author": reviewer}
-    try:
-        rule = Rule(id=operation.key, **value)
-    except (ValidationError, TypeError) as error:
-        raise NotAllowed(f"that is not a rule: actions are {', '.join(ACTIONS)}; needed is {NEEDED}") from error
-    if not rule.argument:
-        raise NotAllowed(f"the rule is empty; needed is {NEEDED}")
-    filled = operation.model_copy(update={"value": rule.model_dump(mode="json", exclude={"id"})})
-    summary = f"{rule.action}: {rule.argument}"
-    return proposal.model_copy(update={"operations": (filled,), "needs_answer": None, "summary": summary})
+    kind, given = _given(answer)
+    key = operation.key if kind == "rule" else derived_id(kind, operation.key)
+    return _signed(proposal, operation, kind, key, {**_about(kind, operation), **given, "author": reviewer})
 
 
 def apply(
     connection: Connection, current: Release, operations: Sequence[Operation], *, correction_id: str, now_us: int
 ) -> Served:
-    """Add, edit or retire rules. Raises Refused where a rule of the same scope says the opposite."""
+    """Add, edit or retire entries. Raises Refused where a rule that can hold at the same time says the opposite, or the same."""
     document = content(connection, current.context)
+    gone = {operation.key for operation in operations if operation.verb == "retire"}
+    rules = [Rule(**each) for each in document["rules"] if each["id"] not in gone]
     for operation in operations:
-        _check_conflict(document["rules"], operation)
-    return serve(connection, current, "context", changed(document, operations, SECTIONS), now_us=now_us)
+        if operation.verb == "retire" or section_of(operation)[0] != "rules":
+            continue
+        rule = Rule(id=operation.key, **operation.value)
+        against = conflict(rule, rules)
+        if against is not None:
+            other, why = against
+            raise Refused(
+                f"rule {other.id} says {why} ({other.action}: {other.argument[:200]}): a person decides; "
+                f"`filmroom edit context retire {other.id}` first, or reject this"
+            )
+        rules.append(rule)
+    return serve(connection, current, "context", changed(document, operations, section_of), now_us=now_us)
 
 
 def revert(connection: Connection, current: Release, change: Change, *, now_us: int) -> Served:
-    """The live rules without this change."""
-    document = taken_back(connection, current.context, change, SECTIONS)
+    """The live entries without this change."""
+    document = taken_back(connection, current.context, change, section_of)
     return serve(connection, current, "context", document, now_us=now_us)
 
 
-def _check_conflict(rules: list[dict[str, Any]], operation: Operation) -> None:
-    value = operation.value
-    for rule in rules:
-        pair = {(rule["action"], value.get("action")), (value.get("action"), rule["action"])}
-        same = rule["scope"] == value.get("scope") and rule["argument"] == value.get("argument")
-        if same and pair & OPPOSITES:
-            raise Refused(f"rule {rule['id']} says the opposite ({rule['action']} {rule['argument']}): retire it first")
+def entry(key: str, value: dict[str, Any]) -> Rule | Example | Note:
+    """The typed entry with this id. Raises NotAllowed, saying what is needed."""
+    record = ENTRIES.get(key.split("_", 1)[0], ENTRIES["rule"])[1]
+    try:
+        made = record(id=key, **value)
+    except (ValidationError, TypeError) as error:
+        raise NotAllowed(f"that is not a rule: actions are {', '.join(ACTIONS)}; needed is {NEEDED}") from error
+    words = [value for name, value in made.model_dump().items() if name in ("argument", "text", "input", "output")]
+    if not all(str(each).strip() for each in words):
+        raise NotAllowed(f"the {key.split('_', 1)[0]} is empty; needed is {NEEDED}")
+    return made
+
+
+def kind_of(value: dict[str, Any]) -> str:
+    """Which prefix an entry with these fields has.
+
+    >>> kind_of({"text": "We close at 8."}), kind_of({"action": "say", "argument": "hello"})
+    ('note', 'rule')
+    """
+    if "text" in value:
+        return "note"
+    return "ex" if "input" in value else "rule"
+
+
+def _given(answer: JsonValue) -> tuple[str, dict[str, Any]]:
+    """The kind of entry that an answer writes, and its fields."""
+    if answer is None:
+        return "rule", {}
+    if isinstance(answer, str):
+        return "rule", {"action": "instruct", "argument": answer.strip()}
+    if not isinstance(answer, dict):
+        raise NotAllowed(f"the answer must be {NEEDED}")
+    scope = {"scope": answer["scope"]} if "scope" in answer else {}
+    if "note" in answer:
+        return "note", {**scope, "text": answer["note"]}
+    example = answer.get("example")
+    if isinstance(example, dict):
+        return "ex", {**scope, **example}
+    return "rule", dict(answer)
+
+
+def _about(kind: str, operation: Operation) -> dict[str, Any]:
+    """What the proposal said already: all of a rule, the scope of a note or an example."""
+    return operation.value if kind == "rule" else {"scope": operation.value.get("scope", {})}
+
+
+def _signed(proposal: Proposal, operation: Operation, kind: str, key: str, value: dict[str, Any]) -> Proposal:
+    made = entry(key, value)
+    filled = operation.model_copy(
+        update={"key": key, "value": made.model_dump(mode="json", exclude={"id"}), "signed_by": made.author}
+    )
+    summary = {
+        "rule": lambda: f"{value.get('action')}: {value.get('argument')}",
+        "note": lambda: f"note: {value.get('text')}",
+        "ex": lambda: f"example: {value.get('input')} -> {value.get('output')}",
+    }[kind]()
+    return proposal.model_copy(update={"operations": (filled,), "needs_answer": None, "summary": summary})
+
+
+def new_key(value: dict[str, Any]) -> str:
+    """The id of an entry that a person adds by hand."""
+    return derived_id(kind_of(value), content_hash(value))
 
 
 def _operation(cluster: Cluster, verb: str, value: dict[str, Any]) -> Operation:

@@ -1,6 +1,6 @@
 """Context and tooling are documents: a list of keyed entries a section, changed by deltas, never rewritten whole."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from sqlalchemy import Connection
@@ -13,16 +13,18 @@ from store.releases import put_version, version
 Document = dict[str, list[dict[str, Any]]]
 Section = tuple[str, str]
 """Name of the section, and of the field that is the key of its entries."""
+Sections = Callable[[Operation], Section]
+"""From a delta to the section of its entry."""
 
 
-def changed(document: Document, operations: Sequence[Operation], sections: Mapping[str, Section]) -> Document:
+def changed(document: Document, operations: Sequence[Operation], sections: Sections) -> Document:
     """The document with the deltas applied; entries that no delta names are kept word for word.
 
-    `sections`: verb to the section it works on. Raises Refused for adding a key that is there, or changing one that is not.
+    Raises Refused for adding a key that is there, or changing one that is not.
     """
     result = {name: list(entries) for name, entries in document.items()}
     for operation in operations:
-        section, key = sections[operation.verb]
+        section, key = sections(operation)
         entries = result.setdefault(section, [])
         at = next((i for i, entry in enumerate(entries) if entry[key] == operation.key), None)
         if operation.verb in ("add", "ticket_open") and at is not None:
@@ -39,16 +41,14 @@ def changed(document: Document, operations: Sequence[Operation], sections: Mappi
     return result
 
 
-def inverse(
-    before: Document, after: Document, operations: Sequence[Operation], sections: Mapping[str, Section]
-) -> list[Operation]:
+def inverse(before: Document, after: Document, operations: Sequence[Operation], sections: Sections) -> list[Operation]:
     """The deltas that take `operations` back, last first.
 
     `before` and `after`: the document around the change, from which removed and edited entries are restored.
     """
     back: list[Operation] = []
     for operation in reversed(operations):
-        section, key = sections[operation.verb]
+        section, key = sections(operation)
         old = _entry(before, section, key, operation.key)
         if old is None:
             back.append(operation.model_copy(update={"verb": "retire", "value": {}}))
@@ -85,20 +85,15 @@ def content(connection: Connection, version_id: str) -> Document:
     return value  # type: ignore[no-any-return]
 
 
-def taken_back(connection: Connection, live_version: str, change: Change, sections: Mapping[str, Section]) -> Document:
+def taken_back(connection: Connection, live_version: str, change: Change, sections: Sections) -> Document:
     """The live document without this change. Raises Refused where a later change edited the same entry."""
     before, after = content(connection, change.before), content(connection, change.after)
     now = content(connection, live_version)
     for operation in change.operations:
-        section, key = sections[operation.verb]
+        section, key = sections(operation)
         if _entry(now, section, key, operation.key) != _entry(after, section, key, operation.key):
             raise Refused(f"{operation.key} was changed again since: undo the later change first")
-    sections_back = {**sections, "retire": _section_of(change, sections)}
-    return changed(now, inverse(before, after, change.operations, sections), sections_back)
-
-
-def _section_of(change: Change, sections: Mapping[str, Section]) -> Section:
-    return sections[change.operations[0].verb] if change.operations else next(iter(sections.values()))
+    return changed(now, inverse(before, after, change.operations, sections), sections)
 
 
 def entries_of(document: Document, key: str) -> list[dict[str, Any]]:

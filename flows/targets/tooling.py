@@ -1,5 +1,6 @@
 """Tooling: policies that mend a call in the program's process, and tickets for what only the tool's owner can mend."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,42 +8,42 @@ from pydantic import JsonValue, ValidationError
 from sqlalchemy import Connection
 
 from flows.targets.contract import Served
-from flows.targets.documents import changed, content, serve, taken_back
+from flows.targets.documents import Section, changed, content, serve, taken_back
 from models.features.material import Material
-from models.features.tooling import argument_repairs
+from models.features.tooling import argument_repairs, missing_arguments, retry_helps
 from models.steps import arguments, error_text
 from store.errors import NotAllowed
 from store.records import Case, Change, Cluster, Operation, Proposal, Release, Span, Ticket, ToolPolicy, derived_id
 
-SECTIONS = {
-    "add": ("policies", "tool"),
-    "edit": ("policies", "tool"),
-    "retire": ("policies", "tool"),
-    "ticket_open": ("tickets", "id"),
-    "ticket_resolve": ("tickets", "id"),
-}
 CALL_EXAMPLES = 5
 """Trace ids a ticket carries."""
+RETRIES = 2
+"""Of a call that succeeded when it was made once more."""
+_TICKET = re.compile(r"tkt_[0-9a-f]{20}")
+
+
+def section_of(operation: Operation) -> Section:
+    """Tickets go by their id, policies by the tool's name."""
+    is_ticket = operation.verb.startswith("ticket_") or _TICKET.fullmatch(operation.key)
+    return ("tickets", "id") if is_ticket else ("policies", "tool")
 
 
 def propose(cluster: Cluster, material: Material) -> Proposal:
-    """Normalisers where they would have mended the failing calls, else a ticket with the failing call."""
+    """Normalisers where they would have mended the failing calls; retries where the same call then succeeded; required
+    arguments where all calls that succeeded have them; else a ticket with the failing call."""
     tool = cluster.fingerprint.component
     normalisers = argument_repairs(material).get(tool)
     if normalisers:
         shown = "; ".join(f"`{path}`: {', '.join(names)}" for path, names in normalisers.items())
-        return Proposal(
-            target="tooling",
-            summary=f"Normalise the arguments of `{tool}` before the call ({shown})",
-            operations=(
-                Operation(
-                    target="tooling",
-                    verb="add",
-                    key=tool,
-                    value={"normalisers": {path: list(names) for path, names in normalisers.items()}},
-                ),
-            ),
-        )
+        value: dict[str, JsonValue] = {"normalisers": {path: list(names) for path, names in normalisers.items()}}
+        return _policy(tool, f"Normalise the arguments of `{tool}` before the call ({shown})", value)
+    if retry_helps(material, tool):
+        return _policy(tool, f"Call `{tool}` up to {RETRIES} more times where it fails", {"retries": RETRIES})
+    missing = missing_arguments(material, tool)
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        summary = f"Refuse a call of `{tool}` without {names}, and say so to the model"
+        return _policy(tool, summary, {"schema_patch": {"required": list(missing)}})
     ticket = _ticket(cluster, material.cases)
     operation = Operation(
         target="tooling", verb="ticket_open", key=ticket.id, value=ticket.model_dump(mode="json", exclude={"id"})
@@ -55,13 +56,14 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
     if answer is None:
         return proposal
     operation = proposal.operations[0]
+    tool = str(operation.value.get("tool") or operation.key)
     try:
-        policy = ToolPolicy(tool=operation.key, **answer)  # type: ignore[arg-type]
+        policy = ToolPolicy(tool=tool, **answer)  # type: ignore[arg-type]
     except (ValidationError, TypeError) as error:
         fields = ", ".join(name for name in ToolPolicy.model_fields if name != "tool")
         raise NotAllowed(f"that is not a tool policy: give a JSON object with some of {fields}") from error
     value = policy.model_dump(mode="json", exclude={"tool"}, exclude_defaults=True)
-    filled = operation.model_copy(update={"verb": "add", "value": value})
+    filled = operation.model_copy(update={"verb": "add", "key": tool, "value": value, "signed_by": reviewer})
     return proposal.model_copy(update={"operations": (filled,), "summary": f"Policy for `{policy.tool}` by {reviewer}"})
 
 
@@ -71,27 +73,33 @@ def apply(
     """Lay policies over those that are there; open, resolve or reopen tickets."""
     document = content(connection, current.tooling)
     settled = [_onto(document, operation) for operation in operations]
-    return serve(connection, current, "tooling", changed(document, settled, SECTIONS), now_us=now_us)
+    return serve(connection, current, "tooling", changed(document, settled, section_of), now_us=now_us)
 
 
 def revert(connection: Connection, current: Release, change: Change, *, now_us: int) -> Served:
     """The live policies and tickets without this change."""
-    document = taken_back(connection, current.tooling, change, SECTIONS)
+    document = taken_back(connection, current.tooling, change, section_of)
     return serve(connection, current, "tooling", document, now_us=now_us)
 
 
 def _onto(document: dict[str, list[dict[str, Any]]], operation: Operation) -> Operation:
     """A policy for a tool that has one is laid over it; a ticket that is there is opened again."""
-    section, key = SECTIONS[operation.verb]
+    section, key = section_of(operation)
     old = next((entry for entry in document.get(section, []) if entry[key] == operation.key), None)
     if old is None or operation.verb not in ("add", "ticket_open"):
         return operation
     if operation.verb == "ticket_open":
-        return operation.model_copy(update={"verb": "ticket_resolve", "value": {**operation.value, "resolved": False}})
-    normalisers = {**old.get("normalisers", {}), **operation.value.get("normalisers", {})}  # type: ignore[dict-item]
-    return operation.model_copy(
-        update={"verb": "edit", "value": {**old, **operation.value, "normalisers": normalisers}}
-    )
+        again = {**operation.value, "resolved": False, "resolved_us": None}
+        return operation.model_copy(update={"verb": "ticket_resolve", "value": again})
+    given: dict[str, Any] = dict(operation.value)
+    nested = {name: {**old.get(name, {}), **given[name]} for name in ("normalisers", "expected") if name in given}
+    kept = {name: each for name, each in old.items() if name != key}
+    return operation.model_copy(update={"verb": "edit", "value": {**kept, **given, **nested}})
+
+
+def _policy(tool: str, summary: str, value: dict[str, JsonValue]) -> Proposal:
+    operation = Operation(target="tooling", verb="add", key=tool, value=value)
+    return Proposal(target="tooling", summary=summary, operations=(operation,))
 
 
 def _ticket(cluster: Cluster, cases: Sequence[Case]) -> Ticket:
@@ -103,6 +111,7 @@ def _ticket(cluster: Cluster, cases: Sequence[Case]) -> Ticket:
         trace_ids=tuple(case.failure.trace_id for case in cases[:CALL_EXAMPLES]),
         call={} if step is None else arguments(step),
         error="" if step is None else (error_text(step) or "")[:500],
+        cluster_id=cluster.id,
     )
 
 

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping
 from pydantic import JsonValue
 
 from models.features.material import Feature, Material, share
-from models.normalise import repair
-from models.schema import Violation, argument_schema, violations
+from models.normalise import apply_chain, repair
+from models.schema import Violation, argument_schema, place_of, schema_at, violations
 from models.steps import arguments, error_text, step_name
 from store.records import Case, Span
 from store.records.identity import canonical_json
 
-_SHAPE_KEYWORDS = frozenset({"enum", "const", "pattern", "maxLength"})
+_SHAPE_KEYWORDS = frozenset({"type", "enum", "const", "pattern", "maxLength"})
+MOST = 0.5
 _RUN = 3
 """Failing calls in a row, with different inputs, that make an outage."""
 
@@ -51,13 +52,32 @@ def normalisable(material: Material) -> float | None:
 
 
 def argument_repairs(material: Material) -> dict[str, dict[str, tuple[str, ...]]]:
-    """What a tool policy could say: tool to argument path to the normalisers that mend it, most frequent chain first seen."""
+    """What a tool policy could say: tool to argument path to the normalisers that mend it, first seen first.
+
+    Left out: what would change an argument of a call of that tool that succeeded.
+    """
     accepted = _accepted(material.calls)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for _, call in material.failing_calls:
         for path, chain in (_repairs(material, call, accepted) or {}).items():
-            found.setdefault(step_name(call), {}).setdefault(path, chain)
+            if _leaves_alone(material, call, path, chain):
+                found.setdefault(step_name(call), {}).setdefault(path, chain)
     return found
+
+
+def retry_helps(material: Material, tool: str) -> bool:
+    """Whether, in most cases that fail in this tool, the very same call then succeeded within the trace."""
+    return (share(_succeeded_later(case, call) for case, call in _calls_of(material, tool)) or 0.0) > MOST
+
+
+def missing_arguments(material: Material, tool: str) -> tuple[str, ...]:
+    """The arguments that every call of the tool that succeeded has, and most failing ones lack; at least 3 succeeded."""
+    right = [arguments(call) for call in material.calls if step_name(call) == tool and error_text(call) is None]
+    failing = [arguments(call) for _, call in _calls_of(material, tool)]
+    if len(right) < _RUN or not failing:
+        return ()
+    always = set.intersection(*(set(each) for each in right))
+    return tuple(sorted(name for name in always if (share(name not in each for each in failing) or 0.0) > MOST))
 
 
 def self_repair(material: Material) -> float | None:
@@ -92,6 +112,31 @@ def batch_outage(material: Material) -> float | None:
     dated = [call for _, call in material.failing_calls if call.started_us is not None]
     outages = {name: _outage(material.calls, name) for name in {step_name(call) for call in dated}}
     return share(None if (inside := outages[step_name(call)]) is None else call.id in inside for call in dated)
+
+
+def _calls_of(material: Material, tool: str) -> list[tuple[Case, Span]]:
+    return [(case, call) for case, call in material.failing_calls if step_name(call) == tool]
+
+
+def _succeeded_later(case: Case, call: Span) -> bool:
+    place = next((at for at, span in enumerate(case.episode.spans) if span.external_id == call.external_id), -1)
+    later = case.episode.spans[place + 1 :]
+    same = (span for span in later if span.kind == "tool" and span.name == call.name)
+    return any(error_text(span) is None and canonical_json(span.input) == canonical_json(call.input) for span in same)
+
+
+def _leaves_alone(material: Material, failing: Span, path: str, chain: tuple[str, ...]) -> bool:
+    """Whether the chain changes no argument of the tool's calls that succeeded."""
+    schema = _schema_of(material, failing)
+    choices = (schema_at(schema, path.split(".")) if schema else {}).get("enum")
+    allowed = choices if isinstance(choices, list) else ()
+    for call in material.calls:
+        if step_name(call) != step_name(failing) or error_text(call) is not None:
+            continue
+        holder, name = place_of(arguments(call), path.split("."))
+        if holder is not None and apply_chain(chain, holder[name], choices=allowed) != holder[name]:
+            return False
+    return True
 
 
 def _schema_of(material: Material, call: Span) -> Mapping[str, JsonValue] | None:

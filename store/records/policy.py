@@ -50,6 +50,10 @@ class Policy(Record):
     """The margin where fewer than 299 formerly right rows were judged."""
     min_gain: float = 0.05
     """Alpha of the gate's target stage."""
+    context_rules: int = 50
+    """Rules that one conversation may get; one more is refused."""
+    context_tokens: int = 2000
+    """Tokens, at four characters each, that the rules of one conversation may take."""
     trusted: tuple[str, ...] = ()
     """Principals whose word is an authority's."""
     reviewer: str | None = None

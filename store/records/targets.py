@@ -52,6 +52,28 @@ class Rule(Record):
     """Who signed it; a correction's words never become a rule without one."""
 
 
+class Example(Record):
+    """A few-shot example: an input and the answer that is right for it, chosen by likeness to what comes in."""
+
+    id: str
+    """`ex_...`."""
+    scope: dict[str, str] = Field(default_factory=dict)
+    input: str
+    output: str
+    author: str
+    """Who wrote it; a user's words never become an example without one."""
+
+
+class Note(Record):
+    """A piece of knowledge that the prompt gets."""
+
+    id: str
+    """`note_...`."""
+    scope: dict[str, str] = Field(default_factory=dict)
+    text: str
+    author: str
+
+
 class Fact(Record):
     """One memory: scoped, sourced, dated; superseded by name, never overwritten."""
 

@@ -1,0 +1,148 @@
+"""Changes by hand: one delta each, signed, live at once, and taken back like any other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filmroom.live_state import live_state
+from flows.edit import edit
+from flows.undo import undo
+from flows.workspace import Workspace
+from store.errors import NotAllowed, NotFound, Refused
+from tests.shop_log import working_in
+
+RULE = {"action": "instruct", "argument": "Offer a voucher.", "scope": {"intent": "cancel"}}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, store_url: str) -> Iterator[Workspace]:
+    with working_in(tmp_path, url=store_url) as opened:
+        yield opened
+
+
+def texts(workspace: Workspace, target: str, **whose: Any) -> list[str]:
+    return [each["text"] for each in live_state(workspace, **whose)[target]]
+
+
+def test_a_rule_is_added_edited_and_retired_by_its_name(workspace: Workspace) -> None:
+    key = edit(workspace, "context", "add", value=RULE).operations[0].key
+    edit(workspace, "context", "edit", key=key, value={"argument": "Offer two vouchers."})
+    assert texts(workspace, "context") == ["Offer two vouchers."]
+    assert live_state(workspace)["context"][0]["marks"] == [
+        "when intent cancel",
+        "by staff:ann",
+        "in scope of 0 traces",
+    ]
+    edit(workspace, "context", "retire", key=key)
+    assert texts(workspace, "context") == []
+
+
+def test_undo_brings_a_retired_rule_back_word_for_word(workspace: Workspace) -> None:
+    key = edit(workspace, "context", "add", value=RULE).operations[0].key
+    before = live_state(workspace)["context"]
+    gone = edit(workspace, "context", "retire", key=key)
+    undo(workspace, gone.id)
+    assert live_state(workspace)["context"] == before
+
+
+def test_notes_and_examples_are_entries_too(workspace: Workspace) -> None:
+    edit(workspace, "context", "add", value={"text": "We close at 8."})
+    edit(workspace, "context", "add", value={"input": "till when?", "output": "Till 8."})
+    assert texts(workspace, "context") == ["example: till when? -> Till 8.", "note: We close at 8."] or texts(
+        workspace, "context"
+    ) == ["note: We close at 8.", "example: till when? -> Till 8."]
+
+
+@pytest.mark.parametrize(
+    ("action", "argument"), [("never_say", "offer A Voucher"), ("instruct", "Do not offer a voucher.")]
+)
+def test_a_rule_that_says_the_opposite_goes_to_a_person(workspace: Workspace, action: str, argument: str) -> None:
+    first = "say" if action == "never_say" else "instruct"
+    edit(workspace, "context", "add", key="rule_1", value={**RULE, "action": first})
+    with pytest.raises(Refused, match=r"rule_1 says the opposite.*filmroom edit context retire rule_1"):
+        edit(workspace, "context", "add", value={"action": action, "argument": argument})
+
+
+def test_rules_of_scopes_that_never_meet_do_not_conflict(workspace: Workspace) -> None:
+    edit(workspace, "context", "add", value={**RULE, "action": "say"})
+    edit(workspace, "context", "add", value={**RULE, "action": "never_say", "scope": {"intent": "status"}})
+    assert len(texts(workspace, "context")) == 2
+
+
+def test_the_budget_of_a_scope_is_kept(workspace: Workspace) -> None:
+    tight = workspace.acting(policy=workspace.policy.model_copy(update={"context_rules": 2, "context_tokens": 20}))
+    for number in range(2):
+        edit(tight, "context", "add", value={**RULE, "argument": f"Rule {number}."})
+    with pytest.raises(Refused, match="3 rules for intent cancel, and 2 are allowed"):
+        edit(tight, "context", "add", value={**RULE, "argument": "Rule 3."})
+    edit(tight, "context", "add", value={**RULE, "argument": "Rule 4.", "scope": {"intent": "status"}})
+    with pytest.raises(Refused, match="about 25 tokens"):
+        edit(tight, "context", "add", value={**RULE, "argument": "x" * 100, "scope": {"intent": "buy"}})
+
+
+def test_a_fact_is_superseded_and_forgotten_by_its_name(workspace: Workspace) -> None:
+    shop = {"scope_id": "ann", "predicate": "shop", "value": "Elm Street"}
+    edit(workspace, "memory", "add", value=shop)
+    newer = edit(workspace, "memory", "add", value={**shop, "value": "Oak Street"}).operations[0].key
+    assert texts(workspace, "memory") == ['user ann: shop = "Oak Street"']
+    edit(workspace, "memory", "forget", key=newer)
+    assert texts(workspace, "memory") == []
+    with pytest.raises(Refused, match="forgotten already"):
+        edit(workspace, "memory", "forget", key=newer)
+
+
+def test_what_rests_on_a_superseded_fact_is_marked_stale(workspace: Workspace) -> None:
+    shop = {"scope_id": "ann", "predicate": "shop", "value": "Elm Street"}
+    first = edit(workspace, "memory", "add", value=shop).operations[0].key
+    rests = {"scope_id": "ann", "predicate": "closing time", "value": "8 pm", "depends_on": [first]}
+    edit(workspace, "memory", "add", value=rests)
+    newer = edit(workspace, "memory", "add", value={**shop, "value": "Oak Street"})
+    stale = {each["predicate"]: each["stale"] for each in live_state(workspace)["memory"]}
+    assert stale == {"closing time": True, "shop": False}
+    undo(workspace, newer.id)
+    assert not any(each["stale"] for each in live_state(workspace)["memory"])
+
+
+def test_a_fact_is_never_rewritten_under_its_name(workspace: Workspace) -> None:
+    shop = {"scope_id": "ann", "predicate": "shop", "value": "Elm Street"}
+    edit(workspace, "memory", "add", key="fact_1", value=shop)
+    with pytest.raises(Refused, match="never rewritten"):
+        edit(workspace, "memory", "add", key="fact_1", value={**shop, "value": "Oak Street"})
+
+
+def test_undoing_both_of_two_facts_leaves_neither(workspace: Workspace) -> None:
+    shop = {"scope_id": "ann", "predicate": "shop", "value": "Elm Street"}
+    first = edit(workspace, "memory", "add", value=shop)
+    second = edit(workspace, "memory", "add", value={**shop, "value": "Oak Street"})
+    undo(workspace, first.id)
+    undo(workspace, second.id)
+    assert texts(workspace, "memory") == []
+
+
+def test_a_policy_is_laid_over_retired_and_read_back(workspace: Workspace) -> None:
+    edit(workspace, "tooling", "add", key="find", value={"retries": 2, "expected": {"id": "# and digits"}})
+    edit(workspace, "tooling", "edit", key="find", value={"timeout_s": 3})
+    assert texts(workspace, "tooling") == ['{"expected":{"id":"# and digits"},"retries":2,"timeout_s":3.0}']
+    edit(workspace, "tooling", "retire", key="find")
+    assert texts(workspace, "tooling") == []
+
+
+@pytest.mark.parametrize(
+    ("target", "verb", "key", "value"),
+    [("weights", "add", "", {}), ("memory", "retire", "fact_1", {}), ("context", "retire", "", {}),
+     ("context", "add", "", {"action": "shout", "argument": "x"}), ("context", "add", "", {"action": "say", "argument": " "}),
+     ("memory", "add", "", {"value": 1}), ("tooling", "add", "", {"retries": 1}), ("tooling", "add", "find", {"tries": 1}),
+     ("tooling", "edit", "find", {"retries": 1})],
+)  # fmt: skip
+def test_what_cannot_be_done_is_named(
+    workspace: Workspace, target: str, verb: str, key: str, value: dict[str, Any]
+) -> None:
+    with pytest.raises(NotAllowed):
+        edit(workspace, target, verb, key=key, value=value)
+
+
+def test_an_unknown_fact_is_named(workspace: Workspace) -> None:
+    with pytest.raises(NotFound, match="no fact fact_9"):
+        edit(workspace, "memory", "forget", key="fact_9")
