@@ -6,16 +6,16 @@ A batch is one transaction: rows, bodies and arrivals together.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any
 
 from sqlalchemy import Connection, select, text
 
 from store.addresses import is_address
 from store.bulk import digests_of, insert_rows, listed
-from store.database import Clock, Store, wall_clock
+from store.database import Clock, Store, upsert, wall_clock
 from store.homes import moved_home, with_homes
-from store.kinds import KINDS, Kind, Row, kind_of, lay_out
+from store.kinds import KINDS, Kind, Row, lay_out
 from store.late import assembled_again
+from store.merging import merged
 from store.quarantine import keep_rejects
 from store.records import AssembledTrace, Feedback, Rejected, Span, Trace
 from store.tables import arrivals, bodies
@@ -75,7 +75,7 @@ def ingest(
 
 
 class Batch:
-    """Records laid out as rows, for one transaction. Of records with the same id the later one wins."""
+    """Records laid out as rows, for one transaction. Records with the same id are merged."""
 
     def __init__(self, project: str) -> None:
         self.project = project
@@ -83,7 +83,10 @@ class Batch:
         self.bytes = 0
         self._rows: dict[type, dict[str, Row]] = {kind: {} for kind in KINDS}
         self._rejects: list[Rejected] = []
-        self._assembled: dict[str, AssembledTrace] = {}
+        self._assembled: dict[str, int] = {}
+        """Traces put together from spans: of how many."""
+        self._merged: set[str] = set()
+        """Traces with a span that was merged with another."""
         self._addressed: list[Feedback] = []
         """Feedback that names a span or a conversation, and not its trace."""
 
@@ -103,15 +106,15 @@ class Batch:
         self.bytes += len(self._lay(item).body)
 
     def _lay(self, record: Trace | Span | Feedback) -> Row:
-        kind, row = kind_of(record), lay_out(record, self.project)
-        rows = self._rows[Trace if isinstance(record, Trace) else type(record)]
-        known = rows.get(row.id)
-        if known is None or not kind.is_outdated(row.values, _said_us(kind, known)):
-            rows[row.id] = row
+        row = lay_out(record, self.project)
+        kind = Trace if isinstance(record, Trace) else type(record)
+        known = self._rows[kind].get(row.id)
+        if known is not None and known.digest != row.digest:
+            row = merged(KINDS[kind], known, row)
+            self._merged.add(row.trace_id)
+        self._rows[kind][row.id] = row
         if isinstance(record, AssembledTrace):
-            earlier = self._assembled.get(row.id)
-            apart = {**earlier.held_apart, **record.held_apart} if earlier else record.held_apart
-            self._assembled[row.id] = record.model_copy(update={"held_apart": apart}) if earlier else record
+            self._assembled[row.id] = record.span_count
         return row
 
     def write(self, store: Store, now_us: int) -> Tally:
@@ -121,7 +124,8 @@ class Batch:
         with store.write() as connection:
             _one_writer(connection, self.project)
             tally.spans = self._write(connection, Span, touched)
-            for trace in assembled_again(connection, self._assembled, Counter(self._span_traces())):
+            counts = Counter(self._span_traces())
+            for trace in list(assembled_again(connection, self._assembled, counts, self._merged)):
                 self._lay(trace)
             tally.traces = self._write(connection, Trace, touched)
             for given in with_homes(connection, self.project, self._addressed):
@@ -139,7 +143,7 @@ class Batch:
 
     def _write(self, connection: Connection, kind: type, touched: dict[tuple[str, str], None]) -> int:
         """Write the rows of one kind; returns how many were new or changed."""
-        changed = _write_kind(connection, self.project, KINDS[kind], self._rows[kind])
+        changed = _write_kind(connection, self.project, KINDS[kind], self._rows[kind], self._merged)
         touched.update({(KINDS[kind].name, trace_id): None for trace_id in changed})
         return len(changed)
 
@@ -148,36 +152,45 @@ class Batch:
         return (row.trace_id for row in self._rows[Span].values()) if self._assembled else ()
 
 
-def _write_kind(connection: Connection, project: str, kind: Kind, rows: dict[str, Row]) -> list[str]:
-    """Insert or update the rows; returns the trace id of each that was new or changed. Outdated ones are taken out."""
+def _write_kind(connection: Connection, project: str, kind: Kind, rows: dict[str, Row], met: set[str]) -> list[str]:
+    """Insert the rows, or merge them with what is known; returns the trace id of each that was new or changed.
+
+    `rows` then has what is stored; `met` takes the traces of rows that met another of their id.
+    """
     known = digests_of(connection, kind.table, rows)
     fresh = [row for row in rows.values() if row.id not in known]
     stale = [row for row in rows.values() if row.id in known and known[row.id] != row.digest]
-    for row in _outdated(connection, kind, stale):
-        stale.remove(row)
-        del rows[row.id]
     columns = (*kind.columns, "id", "digest")
     insert_rows(connection, kind.table, columns, [(*row.values, row.id, row.digest) for row in fresh])
     insert_rows(connection, bodies, ("id", "project", "data"), [(row.id, project, row.body) for row in fresh])
-    for row in stale:
+    changed = _merge(connection, kind, stale) if stale else []
+    met.update(row.trace_id for row in stale)
+    for row in changed:
         values = dict(zip(columns, (*row.values, row.id, row.digest), strict=True))
         connection.execute(kind.table.update().where(kind.table.c.id == row.id).values(values))
-        connection.execute(bodies.update().where(bodies.c.id == row.id).values(data=row.body))
-    return [row.trace_id for row in fresh + stale]
+        upsert(connection, bodies, {"id": row.id, "project": project, "data": row.body})
+        rows[row.id] = row
+    return [row.trace_id for row in fresh + changed]
 
 
-def _outdated(connection: Connection, kind: Kind, rows: list[Row]) -> list[Row]:
-    """The rows that are older than what is stored under their ids."""
-    if not rows or kind.revised_by is None:
-        return []
-    column = kind.table.c[kind.revised_by]
-    statement = select(kind.table.c.id, column).where(kind.table.c.id.in_(listed(connection, [row.id for row in rows])))
-    known = {row[0]: row[1] for row in connection.execute(statement)}
-    return [row for row in rows if kind.is_outdated(row.values, known[row.id])]
-
-
-def _said_us(kind: Kind, row: Row) -> Any:
-    return row.values[kind.columns.index(kind.revised_by)] if kind.revised_by else None
+def _merge(connection: Connection, kind: Kind, rows: list[Row]) -> list[Row]:
+    """The rows merged with those that are stored under their ids; those that say nothing new are left out."""
+    columns = [kind.table.c[name] for name in kind.columns]
+    ids = listed(connection, [row.id for row in rows])
+    statement = (
+        select(kind.table.c.id, kind.table.c.digest, bodies.c.data, *columns)
+        .outerjoin(bodies, bodies.c.id == kind.table.c.id)
+        .where(kind.table.c.id.in_(ids))
+    )
+    known = {row[0]: row for row in connection.execute(statement)}
+    changed = []
+    for row in rows:
+        id_, digest, body, *values = known[row.id]
+        stored = Row(id_, row.trace_id, tuple(values), digest, body or b"")
+        together = merged(kind, stored, row)
+        if together.digest != digest:
+            changed.append(together)
+    return changed
 
 
 def _one_writer(connection: Connection, project: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Table
 
 from store.bodies import json_bytes, pack
-from store.records import Feedback, Span, Trace
+from store.records import AssembledTrace, Feedback, Span, Trace
 from store.tables import feedback, spans, traces
 
 
@@ -21,23 +21,11 @@ class Kind:
     table: Table
     text: tuple[str, ...]
     """Fields that go to the body."""
-    revised_by: str | None = None
-    """The time that says which of two records with one id is the later; None: the one that arrives later."""
     columns: tuple[str, ...] = field(init=False)
     values: Callable[[Any], tuple[Any, ...]] = field(init=False)
     """A record's values in the order of `columns`."""
     texts: Callable[[Any], tuple[Any, ...]] = field(init=False)
     """A record's values in the order of `text`."""
-
-    def is_outdated(self, values: tuple[Any, ...], known_us: int | None) -> bool:
-        """Whether these values are older than what is known, whose time is `known_us`.
-
-        A span that is still open is older than one that has ended; feedback without a time is taken as it comes.
-        """
-        if self.revised_by is None or known_us is None:
-            return False
-        said_us = values[self.columns.index(self.revised_by)]
-        return said_us < known_us if said_us is not None else self.table is spans
 
     def __post_init__(self) -> None:
         self.columns = tuple(column.name for column in self.table.columns if column.name not in {"id", "digest"})
@@ -47,16 +35,20 @@ class Kind:
 
 KINDS: dict[type, Kind] = {
     Trace: Kind("trace", traces, ("input", "output", "error", "attributes", "held_apart")),
-    Span: Kind(
-        "span", spans, ("input", "output", "error", "documents", "memories", "attributes"), revised_by="ended_us"
-    ),
-    Feedback: Kind("feedback", feedback, ("comment", "corrected_output", "attributes"), revised_by="given_us"),
+    Span: Kind("span", spans, ("input", "output", "error", "documents", "memories", "attributes")),
+    Feedback: Kind("feedback", feedback, ("comment", "corrected_output", "attributes")),
 }
 
 
 def kind_of(record: Any) -> Kind:
     """The kind of a trace, span or feedback."""
     return KINDS[Trace] if isinstance(record, Trace) else KINDS[type(record)]
+
+
+ORIGIN = "origin"
+"""Entry of a body beside the record's own: what it was merged from (`store.merging`); absent: it is as one record said it."""
+SPANS = "spans"
+"""The origin of a trace that was put together from spans."""
 
 
 class Row(NamedTuple):
@@ -75,9 +67,20 @@ def lay_out(record: Any, project: str) -> Row:
     kind = kind_of(record)
     if record.project != project:
         record = record.model_copy(update={"project": project})
-    values = kind.values(record)
     texts = zip(kind.text, kind.texts(record), strict=True)
-    body = json_bytes({name: value for name, value in texts if value not in (None, {}, ())})
-    digest = blake2b(repr(values).encode("utf-8", "surrogatepass") + body, digest_size=10).hexdigest()
+    said = {name: value for name, value in texts if value not in (None, {}, ())}
+    if isinstance(record, AssembledTrace):
+        said[ORIGIN] = SPANS
     id_ = record.id
-    return Row(id_, id_ if kind.table is traces else record.trace_id, values, digest, pack(body))
+    return row_of(id_, id_ if kind.table is traces else record.trace_id, kind.values(record), said)
+
+
+def row_of(id_: str, trace_id: str, values: tuple[Any, ...], texts: dict[str, Any]) -> Row:
+    """A row with these columns and this body."""
+    body = json_bytes(texts)
+    return Row(id_, trace_id, values, digest_of(values, body), pack(body))
+
+
+def digest_of(values: tuple[Any, ...], body: bytes) -> str:
+    """Twenty digits over columns and body: two records with the same one say the same."""
+    return blake2b(repr(values).encode("utf-8", "surrogatepass") + body, digest_size=10).hexdigest()

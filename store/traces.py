@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, and_, bindparam, func, select
 
 from store.bodies import bodies_of, in_parts
-from store.kinds import KINDS
+from store.kinds import KINDS, ORIGIN
 from store.records import Episode, Feedback, Span, Trace
 from store.tables import arrivals, failures, feedback, spans, traces
 
@@ -147,7 +147,7 @@ def _rows(connection: Connection, table: Table, column: str, ids: Sequence[str])
 def _record(kind: type[Any], row: Row[Any], texts: dict[str, Any]) -> Any:
     values = {name: row._mapping[name] for name in KINDS[kind].columns if name != "trace_id"}
     body = {name: tuple(value) if isinstance(value, list) and name in ("documents", "memories") else value
-            for name, value in (texts.get(row.id) or {}).items()}  # fmt: skip
+            for name, value in (texts.get(row.id) or {}).items() if name != ORIGIN}  # fmt: skip
     return kind(**values, **body)
 
 
