@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from filmroom.commands import edit, export, first_day, ingest, inspect, maintain, quarantine, review, router, schedule, serve, turn
+from filmroom.commands import (
+    edit,
+    export,
+    first_day,
+    ingest,
+    inspect,
+    maintain,
+    quarantine,
+    review,
+    router,
+    schedule,
+    serve,
+    turn,
+    user,
+)
 from filmroom.session import Session
 from store.errors import FilmroomError
 
@@ -30,7 +44,21 @@ def options(
     context.obj = Session(settings_file=settings, debug=debug)
 
 
-for module in (first_day, ingest, turn, quarantine, review, edit, inspect, router, maintain, schedule, serve, export):
+for module in (
+    first_day,
+    ingest,
+    turn,
+    quarantine,
+    review,
+    edit,
+    inspect,
+    router,
+    maintain,
+    schedule,
+    serve,
+    user,
+    export,
+):
     module.register(app)
 
 

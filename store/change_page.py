@@ -6,7 +6,18 @@ from sqlalchemy import Connection, func, select
 
 from store.bodies import bodies_of
 from store.tables import (
-    changes, clusters, corrections, failures, feedback, holds, ledger, opinions, reviews, routes, spans, traces,
+    changes,
+    clusters,
+    corrections,
+    failures,
+    feedback,
+    holds,
+    ledger,
+    opinions,
+    reviews,
+    routes,
+    spans,
+    traces,
 )
 
 PAGE = 50

@@ -30,9 +30,7 @@ def story(connection: Connection, project: str, cluster_id: str) -> ClusterStory
         )
         .select_from(failures)
         .join(traces, traces.c.id == failures.c.trace_id)
-        .where(
-            failures.c.project == project, failures.c.cluster_id == cluster_id, failures.c.withdrawn.is_(False)
-        )
+        .where(failures.c.project == project, failures.c.cluster_id == cluster_id, failures.c.withdrawn.is_(False))
     )
     count, users, first, last = connection.execute(statement).one()
     return ClusterStory(failures=count, users=users, first=_day(first), last=_day(last))

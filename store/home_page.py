@@ -4,8 +4,20 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from store.records import Record
-from store.tables import arrivals, changes, corrections, failures, feedback, holds, ledger, releases, reviews, traces
+from store.records import Record, Retrain
+from store.tables import (
+    arrivals,
+    changes,
+    corrections,
+    failures,
+    holds,
+    ledger,
+    opinions,
+    releases,
+    retrains,
+    reviews,
+    traces,
+)
 
 DAY_US = 86_400_000_000
 
@@ -100,10 +112,6 @@ def verdict_count(connection: Connection, project: str) -> int:
     return connection.execute(statement).scalar_one()
 
 
-def has_feedback(connection: Connection, project: str) -> bool:
-    return connection.execute(select(feedback.c.id).where(feedback.c.project == project).limit(1)).first() is not None
-
-
 def _count(connection: Connection, project: str, day_us: int) -> int:
     """Counted in the index alone."""
     statement = select(func.count()).where(
@@ -148,3 +156,34 @@ def _recurred(connection: Connection, project: str, since_us: int) -> dict[int, 
         .group_by(day)
     )
     return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def averted(connection: Connection, project: str) -> tuple[int, float | None, int]:
+    """Over the live changes that are watched and whose rate before was measured: exposures since, failures that the rate
+    before would have given there (None: no such change), failures there were."""
+    statement = (
+        select(
+            func.sum(holds.c.exposures), func.sum(holds.c.exposures * holds.c.baseline), func.sum(holds.c.recurrences)
+        )
+        .join(changes, changes.c.id == holds.c.change_id)
+        .where(changes.c.project == project, changes.c.state == "live", holds.c.baseline.is_not(None))
+    )
+    exposures, expected, recurred = connection.execute(statement).one()
+    return int(exposures or 0), None if expected is None else float(expected), int(recurred or 0)
+
+
+def trained(connection: Connection, project: str) -> list[Retrain]:
+    """The evaluations that trained something."""
+    statement = select(retrains.c.record).where(
+        retrains.c.project == project, retrains.c.arm.is_not(None), retrains.c.decision.in_(("refused", "promoted"))
+    )
+    return [Retrain(**record) for record in connection.execute(statement.limit(1000)).scalars()]
+
+
+def review_seconds(connection: Connection, project: str) -> tuple[int, float]:
+    """Opinions whose time was measured, and their seconds."""
+    statement = select(func.count(opinions.c.seconds), func.sum(opinions.c.seconds)).where(
+        opinions.c.project == project
+    )
+    count, seconds = connection.execute(statement).one()
+    return int(count), float(seconds or 0.0)

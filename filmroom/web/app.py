@@ -4,7 +4,7 @@ A request is answered once what it sent is durable.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from filmroom.web.access import LOOPBACK_NAMES, Access
 from filmroom.web.body import BadBody, read_body
@@ -47,17 +47,24 @@ class Api(NamedTuple):
     releases: Releases | None = None
     """None: it only takes in."""
     predictor: Predictor | None = None
+    hosts: tuple[str, ...] = ()
+    """Names by which a proxy asks, beside this machine's own."""
 
 
-def make_app(api: Api) -> Starlette:
-    """The application. Without a token a request must name this machine, so that no web page can reach it by another name."""
-    guards = [Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK_NAMES))] if api.access.is_open else []
-    routes = [
+def make_app(api: Api, more: Sequence[BaseRoute] = ()) -> Starlette:
+    """The application, with `more` routes (the console's) behind those of programs.
+
+    Without a token a request must name this machine, so that no web page can reach it by another name.
+    """
+    names = [*LOOPBACK_NAMES, *api.hosts]
+    guards = [Middleware(TrustedHostMiddleware, allowed_hosts=names)] if api.access.is_open else []
+    routes: list[BaseRoute] = [
         Route("/v1/traces", _endpoint(api, _traces, ("application/json", PROTOBUF)), methods=["POST"]),
         Route("/v1/feedback", _endpoint(api, _feedback, ("application/json",)), methods=["POST"]),
         Route("/health", _health_of(api), methods=["GET"]),
         *([] if api.releases is None else release_routes(api.releases, api.access)),
         *([] if api.predictor is None else prediction_routes(api.predictor, api.access, api.max_bytes)),
+        *more,
     ]
     return Starlette(routes=routes, middleware=guards)
 
@@ -134,6 +141,6 @@ def _health_of(api: Api) -> Callable[[Request], Awaitable[Response]]:
             await run_in_threadpool(look)
         except StoreError as error:
             return JSONResponse({"ok": False, "reason": str(error)}, 503)
-        return JSONResponse({"ok": True, "waiting": api.writer.waiting})
+        return JSONResponse({"ok": True, "waiting": api.writer.waiting, "redacted": api.writer.redacted})
 
     return health

@@ -1,22 +1,26 @@
-"""Runs the HTTP API until it is told to end."""
+"""Runs the console and the HTTP API until it is told to end."""
 
 import socket
 from collections.abc import Callable
 
 import uvicorn
 
+from filmroom.console.app import console_of, console_routes
 from filmroom.signing_key import signing_key
-from filmroom.web.access import Access, access_of
+from filmroom.web.access import Access, Stored, access_of
 from filmroom.web.app import Api, make_app
 from filmroom.web.live_document import LiveDocument
 from filmroom.web.predictions import Predictor
 from filmroom.web.release import Releases
-from flows.workspace import read_tools
+from flows.workspace import Workspace, read_tools
 from store.database import Store
 from store.errors import FilmroomError
 from store.group_commit import GroupWriter
+from store.redaction import redactor_for
 from store.settings import Settings
 from store.sources.contract import SourceOptions
+from store.tokens import is_stale, mark_used, token_for
+from store.users import count_users, make_link
 
 SOURCE = "otlp"
 """The source of what comes in over HTTP, unless it names another: feedback finds its trace by it."""
@@ -29,21 +33,49 @@ class CannotListen(FilmroomError):
     """The address cannot be listened on: name another with --port."""
 
 
-def serve(settings: Settings, store: Store, *, host: str, port: int, started: Callable[[str], None]) -> None:
-    """Serve until a signal; `started` is told the URL once it listens. What was taken in is durable before this returns.
+def serve(workspace: Workspace, *, host: str, port: int, started: Callable[[str, str | None], None]) -> None:
+    """Serve until a signal; `started` is told the URL once it listens, and the code of a link that makes the first user,
+    where there is none. What was taken in is durable before this returns.
 
-    Raises SettingsError where it would be open to other machines without a token, CannotListen.
+    Raises SettingsError where other machines could reach it and nobody could log in, CannotListen.
     """
-    access = access_of(settings.console, host)
-    with _listening(host, port) as listener, GroupWriter(store) as writer:
+    settings, store = workspace.settings, workspace.store
+    with store.read() as connection:
+        users = count_users(connection, store.project) > 0
+    access = access_of(settings.console, host, stored=stored_tokens(workspace), users=users)
+    redactor = redactor_for(store, settings.policy)
+    with _listening(host, port) as listener, GroupWriter(store, redactor=redactor) as writer:
         api = api_of(settings, store, writer, access)
         config = uvicorn.Config(
-            make_app(api), log_level="warning", access_log=False, lifespan="off", server_header=False,
-            limit_concurrency=MAX_REQUESTS, timeout_graceful_shutdown=30,
+            make_app(api, console_routes(console_of(workspace))), log_level="warning", access_log=False,
+            lifespan="off", server_header=False, limit_concurrency=MAX_REQUESTS, timeout_graceful_shutdown=30,
         )  # fmt: skip
         shown = f"[{host}]" if ":" in host else host
-        started(f"http://{shown}:{listener.getsockname()[1]}")
+        code = None if users else _first_link(workspace)
+        started(f"http://{shown}:{listener.getsockname()[1]}", code)
         _Server(config, api).run(sockets=[listener])
+
+
+def stored_tokens(workspace: Workspace) -> Stored:
+    """Whether a token that the console made has a scope; `admin` has all."""
+
+    def has(secret: str, scope: str) -> bool:
+        now_us = workspace.clock()
+        with workspace.store.read() as connection:
+            found = token_for(connection, workspace.project, secret, now_us=now_us)
+        if found is None or not found["scopes"] & {scope, "admin"}:
+            return False
+        if is_stale(found["used_us"], now_us):
+            with workspace.store.write() as connection:
+                mark_used(connection, found["id"], now_us)
+        return True
+
+    return has
+
+
+def _first_link(workspace: Workspace) -> str:
+    with workspace.store.write() as connection:
+        return make_link(connection, workspace.project, now_us=workspace.clock())
 
 
 def api_of(settings: Settings, store: Store, writer: GroupWriter, access: Access) -> Api:
@@ -55,7 +87,7 @@ def api_of(settings: Settings, store: Store, writer: GroupWriter, access: Access
     live = LiveDocument(store, read_tools(settings), key)
     predictor = Predictor(store, live, settings.home / ".filmroom" / "artifacts")
     max_bytes = settings.console.max_body_mb << 20
-    return Api(store, writer, options, access, max_bytes, Releases(store, live, key), predictor)
+    return Api(store, writer, options, access, max_bytes, Releases(store, live, key), predictor, settings.console.hosts)
 
 
 class _Server(uvicorn.Server):

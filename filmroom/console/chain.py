@@ -1,0 +1,111 @@
+"""The chain of causes as a picture: where each node and line stands, from what caused a thing to what it led to."""
+
+from typing import Any
+
+from filmroom.console.format import href
+from store.records import Record
+
+WIDTH, HEIGHT = 168, 40
+GAP_X, GAP_Y = 36, 12
+MOST_A_COLUMN = 7
+"""Nodes drawn of one kind and depth; the rest is one node that counts them."""
+MOST_COLUMNS = 9
+
+
+class Node(Record):
+    """A box of the picture, in its units."""
+
+    id: str
+    kind: str
+    label: str
+    href: str | None
+    x: int
+    y: int
+    is_subject: bool = False
+
+
+class Line(Record):
+    """A line from the right side of one box to the left side of another."""
+
+    x1: int
+    y1: int
+    x2: int
+    y2: int
+
+
+class Picture(Record):
+    """The whole picture."""
+
+    width: int
+    height: int
+    nodes: tuple[Node, ...]
+    lines: tuple[Line, ...]
+
+
+def picture(found: dict[str, Any]) -> Picture:
+    """Columns from the farthest cause on the left to the farthest effect on the right.
+
+    >>> found = {"id": "chg_0", "kind": "change", "causes": [{"id": "cor_0", "kind": "correction", "causes": []}],
+    ...          "effects": []}
+    >>> [(each.kind, each.x) for each in picture(found).nodes]
+    [('correction', 0), ('change', 204)]
+    """
+    depths: dict[str, int] = {found["id"]: 0}
+    kinds: dict[str, str] = {found["id"]: found["kind"]}
+    edges: set[tuple[str, str]] = set()
+    _walk(found, "causes", -1, depths, kinds, edges)
+    _walk(found, "effects", 1, depths, kinds, edges)
+    columns: dict[int, list[str]] = {}
+    for id_, depth in depths.items():
+        columns.setdefault(depth, []).append(id_)
+    kept = sorted(columns, key=abs)[:MOST_COLUMNS]
+    return _placed({depth: columns[depth] for depth in sorted(kept)}, kinds, edges, found["id"])
+
+
+def _walk(
+    node: dict[str, Any],
+    name: str,
+    step: int,
+    depths: dict[str, int],
+    kinds: dict[str, str],
+    edges: set[tuple[str, str]],
+) -> None:
+    for each in node[name]:
+        if not each["id"]:
+            continue
+        edges.add((each["id"], node["id"]) if step < 0 else (node["id"], each["id"]))
+        depth = depths[node["id"]] + step
+        known = depths.get(each["id"])
+        if known is None or (abs(depth) > abs(known) and depth * known >= 0 and known != 0):
+            depths[each["id"]] = depth
+        kinds[each["id"]] = each["kind"]
+        _walk(each, name, step, depths, kinds, edges)
+
+
+def _placed(columns: dict[int, list[str]], kinds: dict[str, str], edges: set[tuple[str, str]], subject: str) -> Picture:
+    shown = {depth: ids[:MOST_A_COLUMN] for depth, ids in columns.items()}
+    tallest = max(len(ids) + (len(columns[depth]) > len(ids)) for depth, ids in shown.items())
+    height = tallest * (HEIGHT + GAP_Y) - GAP_Y
+    nodes: dict[str, Node] = {}
+    more: list[Node] = []
+    for number, (depth, ids) in enumerate(shown.items()):
+        rows = len(ids) + (len(columns[depth]) > len(ids))
+        x, top = number * (WIDTH + GAP_X), (height - rows * (HEIGHT + GAP_Y) + GAP_Y) // 2
+        for row, id_ in enumerate(ids):
+            nodes[id_] = Node(id=id_, kind=kinds[id_], label=_label(id_), href=href(id_), x=x,
+                              y=top + row * (HEIGHT + GAP_Y), is_subject=id_ == subject)  # fmt: skip
+        if rows > len(ids):
+            left = len(columns[depth]) - len(ids)
+            more.append(Node(id=f"more {depth}", kind=f"and {left} more", label="", href=None, x=x,
+                             y=top + (rows - 1) * (HEIGHT + GAP_Y)))  # fmt: skip
+    lines = [_line(nodes[a], nodes[b]) for a, b in sorted(edges) if a in nodes and b in nodes]
+    width = len(shown) * (WIDTH + GAP_X) - GAP_X
+    return Picture(width=width, height=height, nodes=(*nodes.values(), *more), lines=tuple(lines))
+
+
+def _line(first: Node, second: Node) -> Line:
+    return Line(x1=first.x + WIDTH, y1=first.y + HEIGHT // 2, x2=second.x, y2=second.y + HEIGHT // 2)
+
+
+def _label(any_id: str) -> str:
+    return any_id if len(any_id) <= 16 else f"{any_id[:13]}…"

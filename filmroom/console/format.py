@@ -1,0 +1,125 @@
+"""How values are shown: moments, spans of time, shares, ids, JSON."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup
+
+PAGES = {
+    "trc": "/traces/{}",
+    "fail": "/go/{}",
+    "spn": "/go/{}",
+    "fbk": "/go/{}",
+    "clu": "/clusters/{}",
+    "cor": "/review/{}",
+    "rte": "/go/{}",
+    "rev": "/go/{}",
+    "opi": "/go/{}",
+    "chg": "/changes/{}",
+    "ver": "/versions/{}",
+    "rel": "/releases/{}",
+    "ret": "/retrains/{}",
+    "hld": "/go/{}",
+    "run": "/why/{}",
+}
+"""The page of an id, by its prefix."""
+
+LONG_TEXT = 2_000
+"""Characters of one text on a page; the whole is one click away."""
+
+
+def href(any_id: Any) -> str | None:
+    """The page of an id; None: it has none.
+
+    >>> href("cor_0"), href("base")
+    ('/review/cor_0', None)
+    """
+    text = str(any_id or "")
+    prefix, line, rest = text.partition("_")
+    found = PAGES.get(prefix)
+    return found.format(text) if found and line and rest.isalnum() else None
+
+
+def moment(at_us: int | None) -> Markup:
+    """A moment, UTC, to the minute; exact in its attribute."""
+    if at_us is None:
+        return Markup('<span class="quiet">no time</span>')
+    try:
+        found = datetime.fromtimestamp(at_us / 1_000_000, tz=UTC)
+    except (OverflowError, ValueError, OSError):
+        return Markup('<span class="quiet">{}</span>').format(at_us)
+    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
+        found.isoformat(), found.strftime("%Y-%m-%d %H:%M:%S"), found.strftime("%Y-%m-%d %H:%M")
+    )
+
+
+def ago(at_us: int | None, now_us: int) -> str:
+    """How long ago, or until when.
+
+    >>> ago(0, 7_200_000_000), ago(90_000_000, 0), ago(None, 0)
+    ('2 hours ago', 'in 2 minutes', 'never')
+    """
+    if at_us is None:
+        return "never"
+    text = span(abs(now_us - at_us) / 1_000_000)
+    return f"in {text}" if at_us > now_us else f"{text} ago"
+
+
+def span(seconds: float | None) -> str:
+    """A length of time in its largest unit.
+
+    >>> span(0.25), span(42), span(90), span(7200), span(86400 * 3), span(None)
+    ('0.25 s', '42 s', '2 minutes', '2 hours', '3 days', 'not measured')
+    """
+    if seconds is None:
+        return "not measured"
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            count = round(seconds / size)
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{seconds:.0f} s"
+
+
+def share(value: float | None, digits: int = 0) -> str:
+    """A share as a percentage.
+
+    >>> share(0.254), share(None), share(0.0042, 1)
+    ('25 %', 'not measured', '0.4 %')
+    """
+    return "not measured" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def number(value: float | None) -> str:
+    """A number, with its thousands apart.
+
+    >>> number(1234567), number(0.12345), number(None)
+    ('1,234,567', '0.123', 'not measured')
+    """
+    if value is None:
+        return "not measured"
+    if isinstance(value, int) or float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def pretty(value: Any) -> str:
+    """A JSON value as people read it; a text as it is."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=1, ensure_ascii=False, default=str)
+
+
+def printable(text: str) -> str:
+    """The text without control characters and without signs that turn its direction round.
+
+    >>> printable("a\\x00b\\u202ec")
+    'a\ufffdb\ufffdc'
+    """
+    hidden = "\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if (each in hidden or (not each.isprintable() and each not in "\n\t ")) else each
+        for each in text
+    )

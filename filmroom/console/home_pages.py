@@ -1,0 +1,40 @@
+"""Home, the search box, and the page of keys and words."""
+
+from starlette.responses import Response
+
+from filmroom.console.ask import Ask, address_with
+from filmroom.console.format import href
+from filmroom.console.guard import Page
+from filmroom.console.home_view import home_view
+from filmroom.console.schedule_view import schedules_view
+from store.change_page import id_home
+
+
+def home(ask: Ask) -> Response:
+    """What needs me now, and how it goes."""
+    return ask.page("home.html", view=home_view(ask.console), schedule=schedules_view(ask.console, quick=True))
+
+
+def search(ask: Ask) -> Response:
+    """An id leads to its page; anything else is looked for in the traces."""
+    text = ask.query("q")
+    to = href(text)
+    if to is not None:
+        return ask.see(to)
+    return ask.see(address_with("/traces", text=text))
+
+
+def go(ask: Ask) -> Response:
+    """The page that shows something which has none of its own: a failure's trace, a review's correction."""
+    any_id = ask.part("id")
+    with ask.console.store.read() as connection:
+        home_id = id_home(connection, ask.console.project, any_id)
+    return ask.see(href(home_id) or f"/why/{any_id}")
+
+
+def words(ask: Ask) -> Response:
+    """Keys and glossary."""
+    return ask.page("help.html")
+
+
+PAGES = [Page("/", home), Page("/search", search), Page("/go/{id}", go), Page("/help", words)]
