@@ -8,6 +8,7 @@ from store.database import Clock, Store, wall_clock
 from store.errors import SettingsError, SourceUnreachable
 from store.ingest import Tally, ingest
 from store.records import Record, Rejected
+from store.redaction import redactor_for
 from store.settings import Settings, SourceSection
 from store.sources import read, tabular
 from store.sources.contract import Item, SourceOptions
@@ -63,7 +64,10 @@ def read_source(
     if section.pull is not None:
         from store.pulls import pull_source
 
-        return section.format, pull_source(store, name, section, clock=clock, stored=stored, rejected=rejected)
+        redactor = redactor_for(store, settings.policy)
+        return section.format, pull_source(
+            store, name, section, clock=clock, stored=stored, rejected=rejected, redactor=redactor
+        )
     if section.path is None:
         raise SettingsError(
             f"[sources.{name}] names no `path` and no `pull`: name the files to read, or set one of them"
@@ -98,7 +102,8 @@ def read_log(
     found = recognise(path).name if name == "auto" else name
     items = read(path, format=name if path.is_dir() else found, options=options, meter=meter)
     items = items if place is None else _placed(items, place)
-    return found, ingest(store, items, clock=clock, stored=stored, rejected=rejected)
+    redactor = redactor_for(store, settings.policy)
+    return found, ingest(store, items, clock=clock, stored=stored, rejected=rejected, redactor=redactor)
 
 
 def _placed(items: Iterable[Item], place: str) -> Iterator[Item]:

@@ -15,6 +15,7 @@ from store.errors import InputError, SettingsError
 from store.ingest import Tally, ingest
 from store.quarantine import Quarantined, piece_id, pieces_of, release, texts_of
 from store.records import Record, Rejected
+from store.redaction import Redactor, redactor_for
 from store.settings import Settings
 from store.sources import read
 from store.sources.contract import SourceOptions
@@ -48,16 +49,17 @@ def retry(
     with store.read() as connection:
         pieces = pieces_of(connection, store.project)
     total, done = Tally(), list[str]()
+    redactor = redactor_for(store, settings.policy)
     for path, group in groupby(pieces, key=lambda piece: piece.path):
         waiting = list(group)
         with store.read() as connection:
             texts = texts_of(connection, [piece.id for piece in waiting])
         options = [_options(settings, piece, source) for piece in waiting]
         formats = [piece.format or "auto" if format == "auto" else format for piece in waiting]
-        readable = _in_file(store, Path(path), waiting, texts, formats[0], options[0], total, clock)
+        readable = _in_file(store, Path(path), waiting, texts, formats[0], options[0], total, clock, redactor)
         for piece, name, option in zip(waiting, formats, options, strict=True):
             text = texts.get(piece.id, "")
-            if piece.id in readable or (text and _alone(store, piece, text, name, option, total, clock)):
+            if piece.id in readable or (text and _alone(store, piece, text, name, option, total, clock, redactor)):
                 done.append(piece.id)
         with store.write() as connection:
             release(connection, store.project, [id_ for id_ in done if id_ in texts])
@@ -84,6 +86,7 @@ def _in_file(
     options: SourceOptions,
     total: Tally,
     clock: Clock,
+    redactor: Redactor,
 ) -> set[str]:
     """Ids of those pieces of a file that were read when it was read again as a whole."""
     if not path.is_file():
@@ -91,7 +94,9 @@ def _in_file(
     again = set[str]()
     try:
         items = read(path, format=format, options=options)
-        done = ingest(store, items, clock=clock, rejected=lambda item: again.add(piece_id(store.project, item)))
+        done = ingest(
+            store, items, clock=clock, redactor=redactor, rejected=lambda item: again.add(piece_id(store.project, item))
+        )
     except InputError:
         return set()
     total.add(done)
@@ -103,7 +108,14 @@ def _in_file(
 
 
 def _alone(
-    store: Store, piece: Quarantined, text: str, format: str, options: SourceOptions, total: Tally, clock: Clock
+    store: Store,
+    piece: Quarantined,
+    text: str,
+    format: str,
+    options: SourceOptions,
+    total: Tally,
+    clock: Clock,
+    redactor: Redactor,
 ) -> bool:
     """Read one piece by itself; whether all of it could be."""
     with tempfile.TemporaryDirectory(prefix="filmroom-retry-") as folder:
@@ -115,7 +127,7 @@ def _alone(
             return False
     if not items or any(isinstance(item, Rejected) for item in items):
         return False
-    total.add(ingest(store, items, clock=clock))
+    total.add(ingest(store, items, clock=clock, redactor=redactor))
     return True
 
 

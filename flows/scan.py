@@ -10,6 +10,7 @@ from flows.pickup import pickup
 from flows.route import cluster, route
 from flows.workspace import open_workspace
 from store.ingest import Tally, ingest
+from store.redaction import redactor_for
 from store.review_queue import review_queue
 from store.settings import Settings, StoreSection
 from store.sources import read
@@ -29,7 +30,12 @@ def scan(
     with tempfile.TemporaryDirectory(prefix="filmroom-scan-") as folder:
         there = settings.model_copy(update={"store": StoreSection(url=f"sqlite:///{folder}/scan.db")})
         with open_workspace(there, actor="scan", create=True) as workspace:
-            tally = ingest(workspace.store, read(path, format=format, options=options), stored=stored)
+            tally = ingest(
+                workspace.store,
+                read(path, format=format, options=options),
+                stored=stored,
+                redactor=redactor_for(workspace.store, settings.policy),
+            )
             pickup(workspace)
             cluster(workspace)
             route(workspace)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from store.database import Clock, Store, wall_clock
 from store.errors import StoreError, WriterBusy
 from store.ingest import BATCH, Batch, Item
+from store.redaction import KEYS_ALONE, Redactor
 
 MAX_WAITING = 100_000
 """Records that may wait for the writer; a sender beyond is told to come again."""
@@ -26,8 +27,11 @@ class _Part(NamedTuple):
 class GroupWriter:
     """A thread that writes. Use it as a context manager: leaving the block writes what waits, then ends the thread."""
 
-    def __init__(self, store: Store, *, clock: Clock = wall_clock) -> None:
+    def __init__(self, store: Store, *, clock: Clock = wall_clock, redactor: Redactor = KEYS_ALONE) -> None:
+        self.redacted = 0
+        """Placeholders stored so far in place of keys and of what is personal."""
         self._store = store
+        self._redactor = redactor
         self._clock = clock
         self._parts: deque[_Part] = deque()
         self._waiting = 0
@@ -83,12 +87,12 @@ class GroupWriter:
 
     def _commit(self, parts: list[_Part]) -> None:
         """Write the parts in one transaction; where one of them cannot be written, each in its own."""
-        batch = Batch(self._store.project)
+        batch = Batch(self._store.project, self._redactor)
         try:
             for part in parts:
                 for item in part.items:
                     batch.add(item)
-            batch.write(self._store, self._clock())
+            self.redacted += batch.write(self._store, self._clock()).redacted
         except StoreError as error:
             _fail(parts, error)
         except Exception as error:  # noqa: BLE001  # one sender's records must not fail the others'

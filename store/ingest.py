@@ -18,6 +18,7 @@ from store.late import assembled_again
 from store.merging import merged
 from store.quarantine import keep_rejects
 from store.records import AssembledTrace, Feedback, Rejected, Span, Trace
+from store.redaction import KEYS_ALONE, Redactor, redacted_raw
 from store.tables import arrivals, bodies
 
 BATCH = 5000
@@ -41,6 +42,8 @@ class Tally:
     traces: int = 0
     spans: int = 0
     feedback: int = 0
+    redacted: int = 0
+    """Keys, tokens and what is personal, in whose place placeholders were stored."""
 
     def add(self, other: "Tally") -> None:
         for each in fields(self):
@@ -52,6 +55,7 @@ def ingest(
     items: Iterable[Item],
     *,
     clock: Clock = wall_clock,
+    redactor: Redactor = KEYS_ALONE,
     stored: Callable[[Tally], None] = lambda _tally: None,
     rejected: Callable[[Rejected], None] = lambda _reject: None,
 ) -> Tally:
@@ -59,7 +63,7 @@ def ingest(
     each piece that cannot be read.
     """
     total = Tally()
-    batch = Batch(store.project)
+    batch = Batch(store.project, redactor)
     for item in items:
         if isinstance(item, Rejected):
             rejected(item)
@@ -67,7 +71,7 @@ def ingest(
         if batch.is_full:
             total.add(batch.write(store, clock()))
             stored(total)
-            batch = Batch(store.project)
+            batch = Batch(store.project, redactor)
     if batch.read:
         total.add(batch.write(store, clock()))
         stored(total)
@@ -77,9 +81,11 @@ def ingest(
 class Batch:
     """Records laid out as rows, for one transaction. Records with the same id are merged."""
 
-    def __init__(self, project: str) -> None:
+    def __init__(self, project: str, redactor: Redactor = KEYS_ALONE) -> None:
         self.project = project
+        self.redactor = redactor
         self.read = 0
+        self.redacted = 0
         self.bytes = 0
         self._rows: dict[type, dict[str, Row]] = {kind: {} for kind in KINDS}
         self._rejects: list[Rejected] = []
@@ -97,7 +103,9 @@ class Batch:
     def add(self, item: Item) -> None:
         self.read += 1
         if isinstance(item, Rejected):
-            self._rejects.append(item)
+            raw, count = redacted_raw(self.redactor, item.raw)
+            self._rejects.append(item.model_copy(update={"raw": raw}) if count else item)
+            self.redacted += count
             self.bytes += len(item.raw)
             return
         if isinstance(item, Feedback) and is_address(item.trace_external_id):
@@ -106,7 +114,8 @@ class Batch:
         self.bytes += len(self._lay(item).body)
 
     def _lay(self, record: Trace | Span | Feedback) -> Row:
-        row = lay_out(record, self.project)
+        row, redacted = lay_out(record, self.project, self.redactor)
+        self.redacted += redacted
         kind = Trace if isinstance(record, Trace) else type(record)
         known = self._rows[kind].get(row.id)
         if known is not None and known.digest != row.digest:
@@ -137,6 +146,7 @@ class Batch:
             self._write(connection, Feedback, touched)
             _append_arrivals(connection, self.project, list(touched), now_us)
             keep_rejects(connection, self.project, self._rejects, now_us)
+        tally.redacted = self.redacted
         tally.stored = tally.traces + tally.spans + tally.feedback
         tally.duplicate = tally.read - tally.stored - tally.quarantined
         return tally

@@ -10,6 +10,7 @@ from sqlalchemy import Table
 
 from store.bodies import json_bytes, pack
 from store.records import AssembledTrace, Feedback, Span, Trace
+from store.redaction import Redactor, redacted_json
 from store.tables import feedback, spans, traces
 
 
@@ -47,6 +48,8 @@ def kind_of(record: Any) -> Kind:
 
 ORIGIN = "origin"
 """Entry of a body beside the record's own: what it was merged from (`store.merging`); absent: it is as one record said it."""
+_PERSONAL = ("name", "session", "user", "tenant", "principal", "label")
+"""Columns that may name a person."""
 SPANS = "spans"
 """The origin of a trace that was put together from spans."""
 
@@ -62,17 +65,36 @@ class Row(NamedTuple):
     body: bytes
 
 
-def lay_out(record: Any, project: str) -> Row:
-    """The record's row, in `project`."""
+def lay_out(record: Any, project: str, redactor: Redactor) -> tuple[Row, int]:
+    """The record's row in `project`, and how many texts in it were redacted."""
     kind = kind_of(record)
     if record.project != project:
         record = record.model_copy(update={"project": project})
-    texts = zip(kind.text, kind.texts(record), strict=True)
-    said = {name: value for name, value in texts if value not in (None, {}, ())}
+    said: dict[str, Any] = {}
+    for name, value in zip(kind.text, kind.texts(record), strict=True):
+        if value is not None and value != {} and value != ():
+            said[name] = value
     if isinstance(record, AssembledTrace):
         said[ORIGIN] = SPANS
+    body, redacted = redacted_json(redactor, said)
+    values = kind.values(record)
+    if redactor.is_personal:
+        values, more = _redacted_values(kind, values, redactor)
+        redacted += more
     id_ = record.id
-    return row_of(id_, id_ if kind.table is traces else record.trace_id, kind.values(record), said)
+    trace_id = id_ if kind.table is traces else record.trace_id
+    return Row(id_, trace_id, values, digest_of(values, body), pack(body)), redacted
+
+
+def _redacted_values(kind: Kind, values: tuple[Any, ...], redactor: Redactor) -> tuple[tuple[Any, ...], int]:
+    """Names of people are redacted like texts are, so that what belongs to one user still does."""
+    found = 0
+    kept = list(values)
+    for place, name in enumerate(kind.columns):
+        if name in _PERSONAL and kept[place] is not None:
+            kept[place], count = redactor.text(kept[place])
+            found += count
+    return tuple(kept), found
 
 
 def row_of(id_: str, trace_id: str, values: tuple[Any, ...], texts: dict[str, Any]) -> Row:

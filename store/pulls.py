@@ -16,6 +16,7 @@ from store.errors import SettingsError
 from store.failures import cursor, move_cursor
 from store.ingest import Tally, ingest
 from store.records import Rejected
+from store.redaction import KEYS_ALONE, Redactor
 from store.settings import SourceSection
 from store.sources.contract import SourceOptions, with_origin
 from store.sources.pull import langfuse, mlflow, phoenix
@@ -47,6 +48,7 @@ def pull_source(
     sleep: Callable[[float], None] = time.sleep,
     stored: Callable[[Tally], None] = lambda _tally: None,
     rejected: Callable[[Rejected], None] = lambda _reject: None,
+    redactor: Redactor = KEYS_ALONE,
 ) -> Tally:
     """Read what is new or has changed in the system of `[sources.NAME]`; returns what became of it.
 
@@ -67,7 +69,7 @@ def pull_source(
         )  # fmt: skip
         for phase in (system.traces, system.feedback):
             items = with_origin(phase(task), section.format, options)
-            total.add(ingest(store, items, clock=clock, stored=stored, rejected=rejected))
+            total.add(ingest(store, items, clock=clock, stored=stored, rejected=rejected, redactor=redactor))
     with store.write() as connection:
         move_cursor(connection, store.project, _cursor_name(name), began_us)
     return total

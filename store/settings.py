@@ -1,10 +1,11 @@
 """`filmroom.toml` and `FILMROOM_*`, read once at the front door and passed down."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from store.errors import SettingsError
@@ -117,6 +118,22 @@ class PolicySection(Section):
     context_rules: int | None = Field(default=None, ge=1)
     context_tokens: int | None = Field(default=None, ge=1)
     evidence: Evidence | None = None
+    redact: tuple[Literal["keys", "email", "phone", "card", "iban"], ...] = ("keys",)
+    """What never reaches the store, but a placeholder of it: `keys` are keys, tokens and passwords; the others are personal."""
+    redact_patterns: dict[str, str] = Field(default_factory=dict)
+    """More of it: name to regular expression."""
+
+    @field_validator("redact_patterns")
+    @classmethod
+    def _are_expressions(cls, patterns: dict[str, str]) -> dict[str, str]:
+        for name, expression in patterns.items():
+            try:
+                matches_nothing = re.compile(expression).match("") is not None
+            except re.error as error:
+                raise ValueError(f"{name}: {expression!r} is not a regular expression: {error}") from error
+            if matches_nothing:
+                raise ValueError(f"{name}: {expression!r} matches the empty text")
+        return patterns
 
 
 class ScheduleSection(Section):

@@ -54,7 +54,7 @@ def ingest(
         _read(store, settings, paths or [], format, source, seen)
     if as_json:
         more = {"skipped": [str(path) for path in seen.skipped]} if seen.skipped else {}
-        say_json({**asdict(seen.total), "format": ", ".join(sorted(seen.formats)), **more})
+        say_json({**_counts(seen.total), "format": ", ".join(sorted(seen.formats)), **more})
         return
     _say(seen)
 
@@ -136,6 +136,8 @@ def _say(seen: _Seen) -> None:
         note(f"  {each.path}:{each.line or '-'}: {each.reason}")
     if total.quarantined > len(seen.rejected):
         note(f"  and {total.quarantined - len(seen.rejected)} more: filmroom quarantine list")
+    if total.redacted:
+        note(f"  {total.redacted} keys, tokens or personal texts were redacted ([policy] redact)")
     if seen.skipped:
         named = ", ".join(path.name for path in seen.skipped[:5])
         more = f" and {len(seen.skipped) - 5} more" if len(seen.skipped) > 5 else ""
@@ -146,13 +148,18 @@ def _say(seen: _Seen) -> None:
         say("next: mend what is wrong (the file, or the settings), then filmroom ingest --retry")
 
 
+def _counts(total: "Tally") -> dict[str, int]:
+    """The tally; what was redacted is named where something was."""
+    return {name: count for name, count in asdict(total).items() if name != "redacted" or count}
+
+
 def _retry(session: Session, settings: "Settings", format: str, source: str | None, *, as_json: bool) -> None:
     from flows.retry import retry
 
     with session.store() as store, progress("reading again", None) as advance:
         total, done = retry(store, settings, format=format, source=source, stored=_Told(advance))
     if as_json:
-        say_json({**asdict(total), "tried": done.tried, "left": done.left, "stays": list(done.stays)})
+        say_json({**_counts(total), "tried": done.tried, "left": done.left, "stays": list(done.stays)})
         return
     say(f"{done.tried} in quarantine were read again: {done.left} left it ({total.stored} records stored), "
         f"{len(done.stays)} stay")  # fmt: skip
