@@ -61,28 +61,18 @@ def approve(
     workspace: Workspace, correction_id: str, *, answer: JsonValue = None, reason: str = "", to: Target | None = None
 ) -> Reviewed:
     """Accept the correction, where it is or in the target `to`, completed by `answer` where it needs one."""
-    with workspace.write() as connection:
-        return _approve(connection, workspace, correction_id, answer=answer, reason=reason, to=to)
+    return workspace.decided(
+        lambda connection: _approve(connection, workspace, correction_id, answer=answer, reason=reason, to=to)
+    )
 
 
 def reroute(
     workspace: Workspace, correction_id: str, *, to: Target, answer: JsonValue = None, reason: str = ""
 ) -> Reviewed:
     """Send the correction to another target. With what that target needs it is applied at once, else it waits for the answer."""
-    with workspace.write() as connection:
-        found = _open(connection, workspace, correction_id)
-        moved = _moved(connection, workspace, found, to)
-        if moved.proposal is not None and (answer is not None or moved.proposal.needs_answer is None):
-            return _approve(connection, workspace, correction_id, answer=answer, reason=reason, to=to)
-        put_correction(connection, moved)
-        _say(connection, workspace, found, verdict="reroute", target=to, reason=reason)
-        needed = moved.proposal.needs_answer if moved.proposal else ""
-        return Reviewed(
-            correction=found.id,
-            verdict="reroute",
-            state="proposed",
-            next=f"it needs an answer: {needed}; then `filmroom review approve {found.id} --answer ...`",
-        )
+    return workspace.decided(
+        lambda connection: _reroute(connection, workspace, correction_id, to=to, answer=answer, reason=reason)
+    )
 
 
 def reject(workspace: Workspace, correction_id: str, *, reason: str = "") -> Reviewed:
@@ -171,6 +161,30 @@ def _approve(
     except Refused as error:
         raise Refused(f"{found.id} is not applied, the conflict check refuses: {error}") from error
     return _applied(connection, workspace, found, verdict, change)
+
+
+def _reroute(
+    connection: Connection,
+    workspace: Workspace,
+    correction_id: str,
+    *,
+    to: Target,
+    answer: JsonValue,
+    reason: str,
+) -> Reviewed:
+    found = _open(connection, workspace, correction_id)
+    moved = _moved(connection, workspace, found, to)
+    if moved.proposal is not None and (answer is not None or moved.proposal.needs_answer is None):
+        return _approve(connection, workspace, correction_id, answer=answer, reason=reason, to=to)
+    put_correction(connection, moved)
+    _say(connection, workspace, found, verdict="reroute", target=to, reason=reason)
+    needed = moved.proposal.needs_answer if moved.proposal else ""
+    return Reviewed(
+        correction=found.id,
+        verdict="reroute",
+        state="proposed",
+        next=f"it needs an answer: {needed}; then `filmroom review approve {found.id} --answer ...`",
+    )
 
 
 def _applied(

@@ -28,7 +28,7 @@ def run_turn(
     if url is None:
         return turn(
             workspace, run_stage=run_stage
-        ), "untracked: no Prefect server is running (`filmroom schedule start`)"
+        ), "not tracked by Prefect: no schedule runs here (`filmroom schedule start`), and none is needed"
     running = running_schedule(prefect_home(workspace.settings.home))
     if running is None:
         os.environ["PREFECT_API_URL"] = url
@@ -38,5 +38,5 @@ def run_turn(
 
     summary = run_tracked(settings_file.resolve(), workspace.actor)
     if summary is None:
-        return turn(workspace, run_stage=run_stage), f"untracked: the Prefect server at {url} went away"
+        return turn(workspace, run_stage=run_stage), f"not tracked by Prefect: its server at {url} went away"
     return summary, f"tracked by the Prefect server at {url}"

@@ -18,7 +18,7 @@ from flows.retrain import Retrained, retrain
 from flows.review import AutoReviewed, auto_review
 from flows.route import Clustered, Routed, cluster, route
 from flows.verify import Verified, verify
-from flows.workspace import Workspace
+from flows.workspace import Workspace, read_tools
 from store.leases import holding
 from store.ledger import record_event
 from store.records import Record, Retrain, derived_id
@@ -59,11 +59,13 @@ class TurnSummary(Record):
 
 
 def turn(workspace: Workspace, *, run_stage: Callable[[str, Stage, Workspace], Any] | None = None) -> TurnSummary:
-    """One turn under the store's lease. Raises StoreInUse while another turn is at work.
+    """One turn under the store's lease. Raises StoreInUse while another turn is at work, SettingsError for a tools file.
 
-    `run_stage(name, stage, workspace)` runs one stage; by default it is simply called.
+    `run_stage(name, stage, workspace)` runs one stage; by default it is simply called. The thresholds are chosen anew
+    once this turn's traces are in.
     """
     started = time.perf_counter()
+    read_tools(workspace.settings)  # a file that cannot be read is said before anything is done, not where it is missed
     with holding(workspace.store, "turn") as lease:
         began_us = workspace.clock()
         run = derived_id("run", workspace.project, lease.holder, str(lease.attempt), str(began_us), str(started))
@@ -73,7 +75,9 @@ def turn(workspace: Workspace, *, run_stage: Callable[[str, Stage, Workspace], A
         results: dict[str, Any] = {}
         for name, stage in STAGES:
             results[name] = stage(at_work) if run_stage is None else run_stage(name, stage, at_work)
-        summary = _summary(workspace, run, results, time.perf_counter() - started)
+            if name == "pickup":
+                at_work = at_work.with_profile()
+        summary = _summary(at_work, run, results, time.perf_counter() - started)
         with at_work.write() as connection:
             end_turn(connection, run, workspace.clock(), "done", summary.model_dump(mode="json"))
             record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor,

@@ -1,12 +1,12 @@
 """What every stage is handed: the store, the settings, the thresholds in force, the clock and who acts."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import JsonValue
 from sqlalchemy import Connection
@@ -14,12 +14,16 @@ from sqlalchemy import Connection
 from models.deployment import Deployment
 from models.profile import choose_profile
 from store.database import Clock, Store, open_store, wall_clock
-from store.errors import SettingsError
+from store.errors import LiveMoved, SettingsError
 from store.leases import Lease
 from store.profile import labelled_counts
 from store.records import Policy, Rule, Target
 from store.releases import found_project, live_release, version
 from store.settings import Settings
+
+Decided = TypeVar("Decided")
+MOVES = 10
+"""Attempts to move the live release while others move it too."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,22 @@ class Workspace:
                 self.lease.check(connection)
             yield connection
 
+    def decided(self, decide: Callable[[Connection], Decided]) -> Decided:
+        """`decide` in a transaction of its own, and again where another process moved the live release first."""
+        for _ in range(MOVES - 1):
+            with suppress(LiveMoved), self.write() as connection:
+                return decide(connection)
+        with self.write() as connection:
+            return decide(connection)
+
     def acting(self, **changed: Any) -> "Workspace":
         return replace(self, **changed)
+
+    def with_profile(self) -> "Workspace":
+        """Under the thresholds that fit what the store holds by now."""
+        with self.store.read() as connection:
+            policy, reason = _profile_of(connection, self.settings)
+        return replace(self, policy=policy, profile_reason=reason)
 
     def is_authority(self, principal: str | None) -> bool:
         """Whether one word of this principal suffices where end users need a quorum."""
@@ -92,17 +110,23 @@ def open_workspace(
     store = open_store(settings.store_url, settings.project, create=create)
     try:
         with store.read() as connection:
-            counts = labelled_counts(connection, settings.project)
-        if settings.policy.profile == "auto":
-            profile, reason = choose_profile(formerly_right=counts["right"], sources=counts["sources"])
-        else:
-            profile, reason = settings.policy.profile, f"profile {settings.policy.profile}, as set in the settings"
-        workspace = Workspace(store, settings, settings.policy_in_force(profile), reason, clock, actor)
+            policy, reason = _profile_of(connection, settings)
+        workspace = Workspace(store, settings, policy, reason, clock, actor)
         with store.write() as connection:
             found_project(connection, settings.project, actor=actor, now_us=clock())
         yield workspace
     finally:
         store.close()
+
+
+def _profile_of(connection: Connection, settings: Settings) -> tuple[Policy, str]:
+    """The thresholds in force, and why these."""
+    profile = settings.policy.profile
+    if profile != "auto":
+        return settings.policy_in_force(profile), f"profile {profile}, as set in the settings"
+    counts = labelled_counts(connection, settings.project)
+    chosen, reason = choose_profile(formerly_right=counts["right"], sources=counts["sources"])
+    return settings.policy_in_force(chosen), reason
 
 
 def live_rules(connection: Connection, project: str) -> tuple[Rule, ...]:

@@ -1,6 +1,7 @@
 """Verdicts and the way back: approving applies at once, undo takes back exactly that."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +258,11 @@ def test_a_rollback_says_of_each_change_whether_it_is_live(workspace: Workspace)
 def test_rolling_back_to_the_live_release_is_refused(workspace: Workspace) -> None:
     with pytest.raises(NotAllowed, match="is live"):
         rollback(workspace, live(workspace).id, reason="")
+
+
+def test_verdicts_of_several_people_at_once_are_all_taken(workspace: Workspace) -> None:
+    waiting_for = [waiting_in(workspace, target) for target in ("tooling", "memory", "weights")]
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda found: approve(workspace, found), waiting_for))
+    assert [each.state for each in done] == ["applied", "applied", "approved"]
+    assert live(workspace).number == 2

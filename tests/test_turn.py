@@ -8,7 +8,7 @@ import pytest
 from flows.turn import TurnSummary, turn
 from flows.workspace import Workspace
 from store.corrections import waiting
-from store.errors import StoreInUse
+from store.errors import SettingsError, StoreInUse
 from store.failures import clusters_of, count_failures
 from store.leases import holding
 from store.retrains import retrains_of
@@ -126,3 +126,23 @@ def test_projects_are_apart(workspace: Workspace) -> None:
     turn(workspace)
     with workspace.store.read() as connection:
         assert count_failures(connection, "another") == 0
+
+
+def test_a_tools_file_that_is_missing_is_said_before_anything_is_done(tmp_path: Path) -> None:
+    with working_in(tmp_path) as opened:
+        take_in(opened, *(bad_argument(n) for n in range(3)))
+        (opened.settings.home / "tools.json").unlink(missing_ok=True)
+        agent = opened.settings.agent.model_copy(update={"tools": "tools.json"})
+        without = opened.acting(settings=opened.settings.model_copy(update={"agent": agent}))
+        with pytest.raises(SettingsError, match=r"\[agent\] tools: .*tools.json"):
+            turn(without)
+        with opened.store.read() as connection:
+            assert turns_of(connection, opened.project) == []
+
+
+def test_the_thresholds_fit_what_the_turn_itself_brought_in(workspace: Workspace) -> None:
+    policy = workspace.settings.policy.model_copy(update={"profile": "auto"})
+    unset = workspace.acting(settings=workspace.settings.model_copy(update={"policy": policy})).with_profile()
+    take_in(workspace, *(satisfied(n) for n in range(20)), *(bad_argument(n) for n in range(20, 25)))
+    reasons = [unset.profile_reason, turn(unset).profile]
+    assert [reason.split(" formerly right")[0] for reason in reasons] == ["profile small: 0", "profile small: 20"]

@@ -48,7 +48,7 @@ def status(context: typer.Context, as_json: Json = False) -> None:
         return
     log = found["log"]
     say(f"log       {log['traces']} traces, {log['spans']} spans, {log['feedback']} feedback; "
-        f"{log['quarantined']} in quarantine, {log['unread']} arrivals not looked at yet")  # fmt: skip
+        f"{log['quarantined']} in quarantine, {log['unread']} new or changed since the last turn")  # fmt: skip
     say(f"failures  {found['failures']} in {found['clusters']} clusters")
     waiting = ", ".join(f"{count} {state}" for state, count in found["corrections"].items()) or "none"
     say(f"corrections  {waiting}")
