@@ -90,11 +90,13 @@ def _policy(connection: Connection, workspace: Workspace, verb: str, key: str, v
         raise NotAllowed("tooling add: for which tool? name it")
     if verb == "retire":
         return Operation(target="tooling", verb="retire", key=key)
-    old = {name: each for name, each in _live(connection, workspace, "tooling", key).items() if name not in ("id", "tool")} \
-        if verb != "add" else {}  # fmt: skip
+    old = {} if verb == "add" else _live(connection, workspace, "tooling", key)
     if verb == "ticket_resolve":
-        done = Ticket(id=key, **{**old, "resolved": True, "resolved_us": workspace.clock()})
+        if "title" not in old:
+            raise NotAllowed(f"{key} is no ticket: `filmroom live tooling` shows those there are")
+        done = Ticket(**{**old, "resolved": True, "resolved_us": workspace.clock()})
         return Operation(target="tooling", verb=verb, key=key, value=done.model_dump(mode="json", exclude={"id"}))
+    old.pop("tool", None)
     try:
         policy = ToolPolicy(tool=key, **{**old, **value})
     except (ValidationError, TypeError) as error:

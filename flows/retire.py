@@ -10,7 +10,7 @@ from models.hold import has_no_effect
 from store.changes import changes_of, live_holds, set_change_state
 from store.corrections import attempts, put_correction
 from store.exposures import served_by_releases
-from store.ledger import record_event
+from store.ledger import effects_of, record_event
 from store.records import Change, Correction, Hold, Operation, Proposal
 from store.releases import live_release, version
 
@@ -39,6 +39,15 @@ def end_retired(connection: Connection, workspace: Workspace, keys: set[str], by
         set_change_state(connection, each.id, "reverted")
         record_event(connection, workspace.project, at_us=by.applied_us, actor=by.actor, event="retired",
                      subject=each.id, causes=[by.id])  # fmt: skip
+
+
+def bring_back(connection: Connection, workspace: Workspace, by: Change) -> None:
+    """A retirement is taken back: what made the entry is live again, and watched as before."""
+    for id_ in effects_of(connection, workspace.project, by.id):
+        if id_.startswith("chg_"):
+            set_change_state(connection, id_, "live")
+            record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor, event="live",
+                         subject=id_, causes=[by.id])  # fmt: skip
 
 
 def _without_effect(connection: Connection, workspace: Workspace) -> list[tuple[Change, Hold, str, str]]:

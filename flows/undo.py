@@ -5,6 +5,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from flows.apply import serve
+from flows.retire import bring_back
 from flows.serving import roll_back
 from flows.targets import FLOWS
 from flows.targets.contract import Served
@@ -72,6 +73,7 @@ def revert_change(connection: Connection, workspace: Workspace, found: Change, *
     served = FLOWS[found.target].revert(connection, current, found, now_us=now_us)
     now = serve(connection, current, served, actor=workspace.actor, reason=reason or f"undo {found.id}")
     set_change_state(connection, found.id, "reverted")
+    bring_back(connection, workspace, found)
     if found.correction_id:
         set_state(connection, found.correction_id, "reverted")
         _give_up_if_exhausted(connection, workspace, found.correction_id)

@@ -78,13 +78,7 @@ def show(context: typer.Context, correction: str, as_json: Json = False) -> None
         say(f"since it was applied: {recurrence(Hold(**item['hold']))}")
     if item["needs_answer"]:
         say(f"it needs from you: {item['needs_answer']}")
-    for example in item["examples"]:
-        say()
-        say(f"  {example['trace']}  user {example['user'] or 'unknown'}  failure {example['failure']}")
-        for line in example["steps"]:
-            say(f"    {line}")
-        for line in example["feedback"]:
-            say(f"    said: {line}")
+    _say_examples(item["examples"])
     say()
     say("evidence (not measured ones are left out):")
     for name, value in item["evidence"].items():
@@ -169,6 +163,16 @@ def undo(
         return
     say(f"taken back: {', '.join(done.undone)}; live is {done.release}")
     say(f"next: {done.next}")
+
+
+def _say_examples(examples: list[dict[str, Any]]) -> None:
+    for example in examples:
+        say()
+        say(f"  {example['trace']}  user {example['user'] or 'unknown'}  failure {example['failure']}")
+        for line in example["steps"]:
+            say(f"    {line}")
+        for line in example["feedback"]:
+            say(f"    said: {line}")
 
 
 def read_answer(text: str | None) -> Any:

@@ -65,20 +65,16 @@ def signed_fact(given: Operation, answer: dict[str, Any], reviewer: str) -> Fact
 
 
 def _facts(cluster: Cluster, cases: Sequence[Case]) -> tuple[list[Fact], list[GateVerdict]]:
-    """The facts, newest correction of each user first, and why others were left out."""
+    """The facts, newest correction first, and why others were left out; of two that say the same, or the opposite, the
+    newer stays."""
     facts: list[Fact] = []
     refused: list[GateVerdict] = []
-    done: set[str] = set()
-    for case in cases:
-        found = _of_case(cluster, case)
-        if not found or found[0].scope_id in done:
-            continue
-        done.add(found[0].scope_id)
-        for fact in found:
+    for case in sorted(cases, key=lambda each: -(each.episode.trace.started_us or 0)):
+        for fact in _of_case(cluster, case):
             verdict = judge_write(fact, (), beside=facts)
             if verdict.verdict == "write":
                 facts.append(fact)
-            else:
+            elif verdict.check not in ("duplicate", "contradiction"):
                 refused.append(verdict)
     return facts, refused
 
