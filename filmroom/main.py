@@ -8,12 +8,14 @@ import typer
 
 from filmroom.commands import (
     edit,
+    erase,
     export,
     first_day,
     ingest,
     inspect,
     maintain,
     quarantine,
+    replay,
     review,
     router,
     schedule,
@@ -49,6 +51,8 @@ for module in (
     ingest,
     turn,
     quarantine,
+    erase,
+    replay,
     review,
     edit,
     inspect,

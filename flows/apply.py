@@ -21,11 +21,18 @@ from store.releases import live_release, move_live, version
 
 
 def apply_correction(
-    connection: Connection, workspace: Workspace, correction: Correction, *, reviewer: str, cause: str
+    connection: Connection,
+    workspace: Workspace,
+    correction: Correction,
+    *,
+    reviewer: str,
+    cause: str,
+    measured: bool = False,
 ) -> Change:
     """Apply the correction's proposal and make it live, in the caller's transaction; its hold starts.
 
-    `cause`: the review that approved it. Raises NotAllowed without a complete proposal, Refused where a named check refuses.
+    `cause`: the review that approved it. `measured`: a replay showed that it repairs; else it is on probation.
+    Raises NotAllowed without a complete proposal, Refused where a named check refuses.
     """
     proposal = _complete(correction)
     change = apply_operations(
@@ -35,6 +42,7 @@ def apply_correction(
         correction_id=correction.id,
         reason=proposal.summary,
         causes=[cause, correction.id],
+        measured=measured,
     )
     set_state(connection, correction.id, "approved" if proposal.target == "weights" else "applied")
     if proposal.target != "weights" and _is_watched(proposal.operations):
@@ -44,7 +52,7 @@ def apply_correction(
 
 def apply_operations(
     connection: Connection, workspace: Workspace, operations: Sequence[Operation], *, correction_id: str, reason: str,
-    causes: Sequence[str],
+    causes: Sequence[str], measured: bool = False,
 ) -> Change:  # fmt: skip
     """Apply the deltas of one target and make them live, in the caller's transaction. Raises Refused where a check refuses."""
     target = operations[0].target
@@ -64,7 +72,7 @@ def apply_operations(
         release_id=release.id,
         applied_us=now_us,
         actor=workspace.actor,
-        probation=target != "weights",
+        probation=target != "weights" and not measured,
     )
     put_change(connection, change)
     _record(connection, workspace, change, reason, causes)

@@ -35,10 +35,13 @@ def edit(
     if target not in get_args(Editable) or verb not in VERBS[target]:
         ways = "; ".join(f"{name}: {', '.join(verbs)}" for name, verbs in VERBS.items())
         raise NotAllowed(f"{target} {verb} cannot be done by hand; what can: {ways}")
-    with workspace.write() as connection:
+
+    def apply(connection: Connection) -> Change:
         operation = _operation(connection, workspace, target, verb, key, value or {})
         said = reason or f"{verb} {operation.key} by hand"
         return apply_operations(connection, workspace, (operation,), correction_id="", reason=said, causes=[])
+
+    return workspace.decided(apply)
 
 
 def _operation(

@@ -1,11 +1,13 @@
 """Review: a person's verdict on a route. Approving applies at once unless a named check refuses."""
 
+from contextlib import suppress
 from typing import Any
 
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from flows.apply import apply_correction
+from flows.replay import replay_correction, tried
 from flows.route import CASES, SATISFIED, propose
 from flows.targets import FLOWS
 from flows.tickets import Posted, post_tickets
@@ -60,7 +62,11 @@ class AutoReviewed(Record):
 def approve(
     workspace: Workspace, correction_id: str, *, answer: JsonValue = None, reason: str = "", to: Target | None = None
 ) -> Reviewed:
-    """Accept the correction, where it is or in the target `to`, completed by `answer` where it needs one."""
+    """Accept the correction, where it is or in the target `to`, completed by `answer` where it needs one.
+
+    Where the settings name a replay hook, the change is tried first, unless that was done already.
+    """
+    _replay_first(workspace, correction_id, answer, to)
     return workspace.decided(
         lambda connection: _approve(connection, workspace, correction_id, answer=answer, reason=reason, to=to)
     )
@@ -70,6 +76,7 @@ def reroute(
     workspace: Workspace, correction_id: str, *, to: Target, answer: JsonValue = None, reason: str = ""
 ) -> Reviewed:
     """Send the correction to another target. With what that target needs it is applied at once, else it waits for the answer."""
+    _replay_first(workspace, correction_id, answer, to)
     return workspace.decided(
         lambda connection: _reroute(connection, workspace, correction_id, to=to, answer=answer, reason=reason)
     )
@@ -123,6 +130,20 @@ def tell(workspace: Workspace) -> Posted:
         return Posted(error=str(error))
 
 
+def _replay_first(workspace: Workspace, correction_id: str, answer: JsonValue, to: Target | None) -> None:
+    """Try the change as it would be applied; what it lacks, or what cannot be applied, is said by the approval itself."""
+    if workspace.settings.agent.replay is None:
+        return
+    with workspace.store.read() as connection:
+        found = _open(connection, workspace, correction_id)
+        moved = found if to is None else _moved(connection, workspace, found, to)
+    if moved.proposal is None or (moved.proposal.needs_answer and answer is None):
+        return
+    completed = FLOWS[moved.proposal.target].answered(moved.proposal, answer, reviewer=workspace.actor)
+    with suppress(Refused):
+        replay_correction(workspace, correction_id, operations=completed.operations)
+
+
 def _approved(workspace: Workspace, correction_id: str, reason: str) -> bool:
     """Whether it could be approved without a person; what a check refuses is held for one, and history says why, once."""
     try:
@@ -157,7 +178,14 @@ def _approve(
     put_correction(connection, found)
     review = _say(connection, workspace, found, verdict=verdict, target=completed.target, reason=reason, answer=answer)
     try:
-        change = apply_correction(connection, workspace, found, reviewer=workspace.actor, cause=review.id)
+        shown = tried(connection, found, completed.operations)
+    except Refused as error:
+        raise Refused(f"{found.id} is not applied, the replay refuses: {error}") from error
+    measured = shown is not None and shown.verdict == "repairs"
+    try:
+        change = apply_correction(
+            connection, workspace, found, reviewer=workspace.actor, cause=review.id, measured=measured
+        )
     except Refused as error:
         raise Refused(f"{found.id} is not applied, the conflict check refuses: {error}") from error
     return _applied(connection, workspace, found, verdict, change)
@@ -202,7 +230,7 @@ def _applied(
         undo=f"filmroom undo {change.id}",
         next="the next turn weighs whether to retrain"
         if learns
-        else "on probation: the hold test watches whether it recurs",
+        else f"{'on probation' if change.probation else 'repaired its cases in replay'}: the hold test watches whether it recurs",
     )
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from flows.pickup import PickedUp, pickup
 from flows.pull import pull
+from flows.replay import replay_waiting
 from flows.retrain import Retrained, retrain
 from flows.review import AutoReviewed, auto_review
 from flows.route import Clustered, Routed, cluster, route
@@ -32,6 +33,7 @@ STAGES: tuple[tuple[str, Stage], ...] = (
     ("cluster", cluster),
     ("verify", verify),
     ("route", route),
+    ("replay", replay_waiting),
     ("review", auto_review),
     ("retrain", retrain),
 )

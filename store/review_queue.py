@@ -8,6 +8,7 @@ from store.database import Store
 from store.failures import cases_of, cluster
 from store.ledger import events_of
 from store.records import Case, Correction, Route
+from store.replays import replays_of
 
 EXAMPLES = 3
 SHOWN = 200
@@ -35,6 +36,7 @@ def review_item(store: Store, correction_id: str) -> dict[str, Any]:
         said = reviews_of(connection, found.id)
         held = hold_of(connection, found.id)
         events = events_of(connection, store.project, found.id)
+        replayed = replays_of(connection, found.id)
     return {
         **_item(found, each.name if each else "", each.failures if each else 0, decided),
         "attempt": found.attempt,
@@ -46,6 +48,7 @@ def review_item(store: Store, correction_id: str) -> dict[str, Any]:
         "proposal": found.proposal.model_dump(mode="json") if found.proposal else None,
         "reviews": [review.model_dump(mode="json") for review in said],
         "examples": [_example(case) for case in cases],
+        "replay": {"replay": replayed[0].id, **replayed[0].model_dump(mode="json")} if replayed else None,
         "hold": held.model_dump(mode="json") if held else None,
         "refused": next((each["reason"] for each in reversed(events) if each["event"] == "held"), None),
     }

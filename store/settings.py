@@ -24,6 +24,8 @@ class Section(BaseModel):
 class StoreSection(Section):
     url: str = "sqlite:///filmroom.db"
     """SQLAlchemy URL; a relative SQLite path is beside the settings file."""
+    keep_days: float | None = Field(default=None, gt=0)
+    """Days after which a trace's text is dropped, unless an open correction or a training row needs it; None: never."""
 
 
 class SourceSection(Section):
@@ -74,6 +76,20 @@ class AgentSection(Section):
     """Interpreter that runs them; None: this one, in a child process."""
     tools: str | None = None
     """JSON file with the tools' schemas; None: no schema evidence."""
+    safe_tools: tuple[str, ...] = ()
+    """Tools that a replay may call for real where the log holds no answer."""
+    replay_timeout_s: float = Field(default=60.0, gt=0)
+    """Longest time for one answer, seconds."""
+    replay_workers: int = Field(default=2, ge=1, le=64)
+    """Answers that are asked for at the same time."""
+    replay_repeats: int = Field(default=1, ge=1, le=20)
+    """Times each case is answered, for an agent whose answers vary."""
+    replay_cases: int = Field(default=20, ge=1)
+    """Failures of the cluster that are tried."""
+    replay_neighbours: int = Field(default=30, ge=0)
+    """Satisfied traces that are tried, for what the change breaks."""
+    replay_cost_usd: float = Field(default=1.0, ge=0)
+    """Reported cost at which a replay stops asking."""
     webhook: str | None = None
     """URL that tickets are posted to as JSON when they are opened, or open again; None: nothing is sent."""
     webhook_secret_env: str | None = None

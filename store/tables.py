@@ -176,6 +176,15 @@ quarantine = Table(
     Column("origin", JsonText),
 )
 
+erased = Table(
+    "erased",
+    metadata,
+    Column("project", String),
+    Column("trace_id", String(24)),
+    Column("at_us", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project", "trace_id"),
+)
+
 signals = Table(
     "signals",
     metadata,
@@ -396,6 +405,38 @@ holds = Table(
     Column("needed", Integer),
     Column("since_us", BigInteger, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
+)
+
+replays = Table(
+    "replays",
+    metadata,
+    Column("id", String(24), primary_key=True),
+    Column("project", String, nullable=False),
+    Column("correction_id", String(24), nullable=False, index=True),
+    Column("digest", String(64), nullable=False),
+    Column("release_id", String(24), nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("hook", String, nullable=False),
+    Column("verdict", String, nullable=False),
+    Column("sentence", Text, nullable=False),
+    Column("numbers", JsonText, nullable=False),
+    Column("cost_usd", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+)
+
+replay_results = Table(
+    "replay_results",
+    metadata,
+    Column("replay_id", String(24)),
+    Column("trace_id", String(24)),
+    Column("arm", String),
+    Column("repeat", Integer),
+    Column("role", String, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("why", String, nullable=False),
+    Column("cost_usd", Float),
+    Column("seconds", Float, nullable=False),
+    PrimaryKeyConstraint("replay_id", "trace_id", "arm", "repeat"),
 )
 
 ledger = Table(

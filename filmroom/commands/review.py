@@ -72,6 +72,8 @@ def show(context: typer.Context, correction: str, as_json: Json = False) -> None
     say(f"place: {item['target'] or 'none'} ({_shares(item['probabilities'])})")
     say(f"why: {item['reason']}")
     say(f"proposed: {item['summary']}")
+    if item["replay"]:
+        say(f"replay: {item['replay']['sentence']}   [filmroom replay {item['correction']} --show]")
     if item["refused"]:
         say(f"not applied by itself: {item['refused']}")
     if item["hold"]:

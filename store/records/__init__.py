@@ -32,6 +32,7 @@ from store.records.production import (
     Status,
     Trace,
 )
+from store.records.replays import Replay, ReplayResult, ReplayVerdict
 from store.records.targets import (
     ACTIONS,
     Change,
@@ -74,6 +75,9 @@ __all__ = [
     "Record",
     "Rejected",
     "Release",
+    "Replay",
+    "ReplayResult",
+    "ReplayVerdict",
     "Retrain",
     "RetrainDecision",
     "Review",
