@@ -1,4 +1,4 @@
-"""Pull: what the settings' sources have that the store has not, before a turn looks at anything."""
+"""Pull: what the settings' sources have that the store has not, before a turn looks at anything; and what it need not keep."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -9,6 +9,7 @@ from store.errors import SettingsError, SourceUnreachable
 from store.ingest import Tally, ingest
 from store.records import Record, Rejected
 from store.redaction import redactor_for
+from store.retention import DAY_US, drop_texts, old_traces
 from store.settings import Settings, SourceSection
 from store.sources import read, tabular
 from store.sources.contract import Item, SourceOptions
@@ -44,7 +45,25 @@ def pull(workspace: Workspace) -> Pulled:
             continue
         total.add(tally)
         lines.append(f"{name}: {tally.stored} stored, {tally.duplicate} were there, {tally.quarantined} in quarantine")
+    dropped = retain(workspace)
+    if dropped:
+        lines.append(f"the text of {dropped} traces older than [store] keep_days was dropped")
     return Pulled(stored=total.stored, quarantined=total.quarantined, lines=tuple(lines))
+
+
+def retain(workspace: Workspace) -> int:
+    """Drop the text of traces older than `[store] keep_days`; returns of how many. A part is a transaction."""
+    days = workspace.settings.store.keep_days
+    if days is None:
+        return 0
+    before_us, dropped = workspace.clock() - int(days * DAY_US), 0
+    while True:
+        with workspace.write() as connection:
+            old = old_traces(connection, workspace.project, before_us)
+            drop_texts(connection, old)
+        dropped += len(old)
+        if not old:
+            return dropped
 
 
 def read_source(

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 
 from store.errors import SettingsError, StoreInUse, StoreMissing, StoreUnreachable
 from store.migrations import check_revision, migrate
+from store.tables import metadata
 
 Clock = Callable[[], int]
 """Microseconds since 1970 UTC. Tests and the benchmark profile hand in their own."""
@@ -46,6 +47,19 @@ class Store:
             writing = connection.execution_options(immediate=True)
             with writing.begin():
                 yield writing
+
+    def scrub(self) -> str | None:
+        """Make what was deleted unreadable in the database's files, also what earlier changes left behind.
+
+        None: done. Else why some of it may still be there.
+        """
+        with _translated(self.engine.url), self.engine.connect() as connection:
+            plain = connection.execution_options(isolation_level="AUTOCOMMIT")
+            if self.engine.dialect.name == "postgresql":
+                for table in metadata.sorted_tables:
+                    plain.exec_driver_sql(f"VACUUM (FULL) {table.name}")
+                return "PostgreSQL's write-ahead log and your backups keep it until they are recycled"
+            return _scrub_sqlite(plain)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -137,6 +151,19 @@ def _sqlite_path(url: URL) -> Path | None:
     if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
         return None
     return Path(url.database)
+
+
+def _scrub_sqlite(connection: Connection) -> str | None:
+    """Rewrite the file without its free pages, and empty the journal."""
+    driver: Any = connection.connection.driver_connection
+    driver.execute("PRAGMA secure_delete=ON")
+    driver.execute("VACUUM")
+    busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    return (
+        "another process has the store open, so that its journal still holds it: end it, and run this again"
+        if busy
+        else None
+    )
 
 
 @contextmanager

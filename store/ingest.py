@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select, text
 from store.addresses import is_address
 from store.bulk import digests_of, insert_rows, listed
 from store.database import Clock, Store, upsert, wall_clock
+from store.erasure import tombstones
 from store.homes import moved_home, with_homes
 from store.kinds import KINDS, Kind, Row, lay_out
 from store.late import assembled_again
@@ -132,6 +133,7 @@ class Batch:
         touched: dict[tuple[str, str], None] = {}
         with store.write() as connection:
             _one_writer(connection, self.project)
+            self._leave_out_erased(connection)
             tally.spans = self._write(connection, Span, touched)
             counts = Counter(self._span_traces())
             for trace in list(assembled_again(connection, self._assembled, counts, self._merged)):
@@ -156,6 +158,14 @@ class Batch:
         changed = _write_kind(connection, self.project, KINDS[kind], self._rows[kind], self._merged)
         touched.update({(KINDS[kind].name, trace_id): None for trace_id in changed})
         return len(changed)
+
+    def _leave_out_erased(self, connection: Connection) -> None:
+        """What is said of traces that were erased is not stored again."""
+        told = {row.trace_id for rows in self._rows.values() for row in rows.values()}
+        gone = tombstones(connection, self.project, told)
+        for kind, rows in self._rows.items() if gone else ():
+            self._rows[kind] = {id_: row for id_, row in rows.items() if row.trace_id not in gone}
+        self._assembled = {id_: count for id_, count in self._assembled.items() if id_ not in gone}
 
     def _span_traces(self) -> Iterable[str]:
         """The trace of each span here, where it matters."""

@@ -1,9 +1,11 @@
 """Why: from any id back to the traces and people that caused it, and forward to what it changed."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
+from store.erasure import tombstones
 from store.errors import NotFound
 from store.ledger import causes_of, effects_of, events_of
 from store.tables import ledger, links, traces
@@ -36,12 +38,30 @@ def why(connection: Connection, project: str, subject: str) -> dict[str, Any]:
         raise NotFound(
             f"history knows no {subject}: `filmroom history`, `filmroom review list` and `filmroom release` show ids"
         )
-    return {
+    found = {
         **_node(subject),
         "events": events_of(connection, project, subject),
         "causes": _walk(connection, project, subject, causes_of, "causes", {subject}, MAX_DEPTH),
         "effects": _walk(connection, project, subject, effects_of, "effects", {subject}, MAX_DEPTH),
     }
+    _mark_erased(connection, project, found)
+    return found
+
+
+def _mark_erased(connection: Connection, project: str, found: dict[str, Any]) -> None:
+    """Say of the traces that were erased that they were: there is nothing more to see."""
+    nodes = list(_nodes(found))
+    gone = tombstones(connection, project, {node["id"] for node in nodes if node["kind"] == "trace"})
+    for node in nodes:
+        if node["id"] in gone:
+            node["erased"] = True
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for name in ("causes", "effects"):
+        for each in node.get(name, ()):
+            yield from _nodes(each)
 
 
 def _walk(

@@ -60,7 +60,7 @@ def why(context: typer.Context, id: str, as_json: Json = False) -> None:
     if as_json:
         say_json(found)
         return
-    say(f"{found['kind']} {found['id']}")
+    say(f"{found['kind']} {found['id']}" + (" (erased)" if found.get("erased") else ""))
     for event in found["events"]:
         reason = f": {event['reason']}" if event["reason"] else ""
         say(f"  {time_text(event['at_us'])}  {event['event']} by {event['actor']}{reason}")
@@ -103,5 +103,6 @@ def release(context: typer.Context, as_json: Json = False) -> None:
 
 def _tree(nodes: list[dict[str, Any]], name: str, depth: int) -> None:
     for node in nodes:
-        say(f"{'  ' * depth}{node['kind']} {node['id']}".rstrip())
+        gone = " (erased)" if node.get("erased") else ""
+        say(f"{'  ' * depth}{node['kind']} {node['id']}".rstrip() + gone)
         _tree(node[name], name, depth + 1)

@@ -1,0 +1,143 @@
+"""`filmroom erase USER`: no byte of their texts is left, ids and decisions stay, and nothing brings it back."""
+
+import json
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filmroom.main import main
+from tests.shop_log import bad_argument, forgotten_fact, make_home, misread, satisfied, write_lines
+
+Run = Callable[..., tuple[int, str, str]]
+
+STREET = "Quittenweg 17b"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    make_home(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*arguments: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = main(list(arguments))
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return run_command
+
+
+def value(result: tuple[int, str, str]) -> Any:
+    code, out, err = result
+    assert code == 0, err
+    return json.loads(out)
+
+
+def told_street(number: int) -> list[dict[str, Any]]:
+    """A user has to say again where they live."""
+    lines = json.loads(json.dumps(forgotten_fact(number, user="walburga")).replace("Elm Street", STREET))
+    return list(lines)
+
+
+def log(folder: Path) -> str:
+    write_lines(folder / "log.jsonl", *(told_street(n) for n in range(40, 46)), *(satisfied(n) for n in range(20)),
+                *(bad_argument(n) for n in range(20, 26)))  # fmt: skip
+    with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f'{{"type": "trace", "id": "cut", "user": "walburga", "input": "I live at {STREET}"\n')
+    return "log.jsonl"
+
+
+def holds(folder: Path, text: str) -> list[str]:
+    """The files of the store that hold the text; bodies are compressed only from a size that none here has."""
+    return [file.name for file in folder.glob("filmroom.db*") if text.encode() in file.read_bytes()]
+
+
+def remember(run: Run) -> str:
+    """Approve the memory correction; returns its change."""
+    [item] = [each for each in value(run("review", "list", "--json")) if STREET in json.dumps(each)]
+    code, out, err = run("review", "reroute", item["correction"], "--to", "memory", "--json")
+    assert code == 0, err
+    return str(json.loads(out)["change"])
+
+
+def test_no_byte_of_a_users_text_is_left_after_a_turn_and_an_applied_memory(run: Run, tmp_path: Path) -> None:
+    run("init")
+    value(run("ingest", log(tmp_path), "--json"))
+    value(run("run", "--json"))
+    change = remember(run)
+    assert holds(tmp_path, STREET)
+    done = value(run("erase", "walburga", "--yes", "--json"))
+    assert (done["erased"], done["traces"], done["feedback"], done["quarantined"]) == (True, 6, 6, 1)
+    assert done["facts"] >= 1
+    assert done["left"] is None
+    assert (holds(tmp_path, STREET), holds(tmp_path, "walburga")) == ([], [])
+    assert value(run("run", "--json"))["run"]
+    assert "erased" in json.dumps(value(run("why", change, "--json")))
+
+
+def test_reading_the_log_again_does_not_bring_it_back(run: Run, tmp_path: Path) -> None:
+    run("init")
+    value(run("ingest", log(tmp_path), "--json"))
+    value(run("erase", "walburga", "--yes", "--json"))
+    again = value(run("ingest", "log.jsonl", "--json"))
+    assert again["stored"] == 0
+    value(run("quarantine", "discard", "--all", "--json"))
+    value(run("erase", "walburga", "--yes", "--json"))
+    assert holds(tmp_path, STREET) == []
+
+
+def test_what_others_said_stays(run: Run, tmp_path: Path) -> None:
+    run("init")
+    value(run("ingest", log(tmp_path), "--json"))
+    value(run("run", "--json"))
+    value(run("erase", "u2", "--yes", "--json"))
+    queue = json.dumps(value(run("review", "list", "--json")))
+    assert "update_order" in queue
+    assert STREET in queue
+    assert "[erased]" not in queue
+
+
+def test_erasing_shows_first_and_does_nothing_without_a_yes(run: Run, tmp_path: Path) -> None:
+    run("init")
+    value(run("ingest", log(tmp_path), "--json"))
+    shown = value(run("erase", "walburga", "--json"))
+    assert (shown["erased"], shown["traces"]) == (False, 6)
+    code, out, _ = run("erase", "walburga")
+    assert "of walburga: 6 traces with 0 spans, 6 feedback" in out
+    assert code != 0
+    assert holds(tmp_path, STREET)
+
+
+def test_somebody_unknown_is_said_to_be(run: Run) -> None:
+    run("init")
+    code, out, _ = run("erase", secrets.token_hex(4))
+    assert (code, "knows nothing" in out) == (0, True)
+
+
+def test_erasing_names_the_model_versions_that_learnt_from_the_user(run: Run, tmp_path: Path) -> None:
+    from store.database import open_store
+    from store.records import Retrain
+    from store.retrains import put_retrain
+
+    run("init")
+    write_lines(tmp_path / "log.jsonl", misread(1), misread(2))
+    value(run("ingest", "log.jsonl", "--json"))
+    store = open_store(f"sqlite:///{tmp_path / 'filmroom.db'}")
+    with store.write() as connection:
+        ids = list(connection.exec_driver_sql("SELECT id FROM traces ORDER BY external_id").scalars())
+        fields = {
+            "id": "ret_1",
+            "model": "intents",
+            "at_us": 1,
+            "decision": "promoted",
+            "reason": "r",
+            "version": "ver_1",
+            "trace_ids": (ids[0],),
+        }
+        put_retrain(connection, Retrain(**fields))
+    store.close()
+    assert value(run("erase", "u1", "--json"))["versions"] == ["ver_1"]
+    assert value(run("erase", "u2", "--json"))["versions"] == []
