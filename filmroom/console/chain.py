@@ -50,11 +50,13 @@ def picture(found: dict[str, Any]) -> Picture:
     >>> [(each.kind, each.x) for each in picture(found).nodes]
     [('correction', 0), ('change', 204)]
     """
-    depths: dict[str, int] = {found["id"]: 0}
     kinds: dict[str, str] = {found["id"]: found["kind"]}
-    edges: set[tuple[str, str]] = set()
-    _walk(found, "causes", -1, depths, kinds, edges)
-    _walk(found, "effects", 1, depths, kinds, edges)
+    causes: set[tuple[str, str]] = set()
+    effects: set[tuple[str, str]] = set()
+    _walk(found, "causes", kinds, causes)
+    _walk(found, "effects", kinds, effects)
+    depths = {**_depths(found["id"], {(b, a) for a, b in causes}, -1), **_depths(found["id"], effects, 1)}
+    edges = causes | effects
     columns: dict[int, list[str]] = {}
     for id_, depth in depths.items():
         columns.setdefault(depth, []).append(id_)
@@ -62,24 +64,28 @@ def picture(found: dict[str, Any]) -> Picture:
     return _placed({depth: columns[depth] for depth in sorted(kept)}, kinds, edges, found["id"])
 
 
-def _walk(
-    node: dict[str, Any],
-    name: str,
-    step: int,
-    depths: dict[str, int],
-    kinds: dict[str, str],
-    edges: set[tuple[str, str]],
-) -> None:
+def _walk(node: dict[str, Any], name: str, kinds: dict[str, str], edges: set[tuple[str, str]]) -> None:
+    """Collect the pairs of cause and effect below a node."""
     for each in node[name]:
         if not each["id"]:
             continue
-        edges.add((each["id"], node["id"]) if step < 0 else (node["id"], each["id"]))
-        depth = depths[node["id"]] + step
-        known = depths.get(each["id"])
-        if known is None or (abs(depth) > abs(known) and depth * known >= 0 and known != 0):
-            depths[each["id"]] = depth
         kinds[each["id"]] = each["kind"]
-        _walk(each, name, step, depths, kinds, edges)
+        edges.add((each["id"], node["id"]) if name == "causes" else (node["id"], each["id"]))
+        _walk(each, name, kinds, edges)
+
+
+def _depths(subject: str, edges: set[tuple[str, str]], step: int) -> dict[str, int]:
+    """How many steps each is away on the longest way from the subject; edges lead away from it."""
+    found = {subject: 0}
+    for _ in range(MOST_COLUMNS):
+        moved = False
+        for near, far in edges:
+            if near in found and far != subject and abs(found.get(far, 0)) < abs(found[near] + step):
+                found[far] = found[near] + step
+                moved = True
+        if not moved:
+            break
+    return found
 
 
 def _placed(columns: dict[int, list[str]], kinds: dict[str, str], edges: set[tuple[str, str]], subject: str) -> Picture:

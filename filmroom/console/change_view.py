@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from sqlalchemy import Connection
+
 from filmroom.console.chain import Picture, picture
 from filmroom.console.console import Console
-from filmroom.console.proposed import operation_lines
+from filmroom.console.proposed import applied_lines
 from store.change_page import PAGE, change_page, cluster_names, recurrence
 from store.changes import change, changes_of, holds_of
 from store.corrections import correction
@@ -33,7 +35,7 @@ def change_view(console: Console, change_id: str) -> dict[str, Any]:
         hold = next((hold for hold in holds_of(connection, console.project) if hold.change_id == found.id), None)
         events = events_of(connection, console.project, found.id)
         failed_at = recurrence(connection, console.project, about.cluster_id)
-        before = _content(connection, found)
+        operations = applied_lines(connection, found.operations, _content(connection, found))
     return {
         "change": found.id,
         "correction": found.correction_id,
@@ -48,10 +50,7 @@ def change_view(console: Console, change_id: str) -> dict[str, Any]:
         "before": found.before,
         "after": found.after,
         "probation": found.probation,
-        "operations": [
-            {"what": f"{op.verb} {op.key}", "lines": operation_lines(op, _entry(before, op.key))}
-            for op in found.operations[:60]
-        ],
+        "operations": operations,
         "hold": hold.model_dump(mode="json") if hold else None,
         "events": events,
         "failures_at": failed_at,
@@ -121,17 +120,8 @@ def _section(found: Version, name: str) -> list[dict[str, Any]]:
     return [dict(each) for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
 
 
-def _content(connection: Any, found: Change) -> Version | None:
+def _content(connection: Connection, found: Change) -> Any:
+    """The document before a change; None where it has none, or it is gone."""
     if found.target not in ("context", "tooling"):
         return None
-    return version(connection, found.before)
-
-
-def _entry(before: Version | None, key: str) -> dict[str, Any] | None:
-    content = before.content if before is not None else None
-    if not isinstance(content, dict):
-        return None
-    entries = (each for value in content.values() if isinstance(value, list) for each in value)
-    return next(
-        (each for each in entries if isinstance(each, dict) and key in (each.get("id"), each.get("tool"))), None
-    )
+    return version(connection, found.before).content

@@ -81,17 +81,17 @@ def _refusal(page: Page, ask: Ask) -> Response | None:
     if page.role is not None and ask.person is not None and not ask.person.may(page.role):
         return ask.page("message.html", status=403, title="Not yours to do",
                         text=f"This takes the role {page.role}; yours is {ask.person.role}. An admin can change that.")  # fmt: skip
-    if page.method == "POST" and not _is_ours(ask):
+    if page.method == "POST" and not _is_ours(page, ask):
         return PlainTextResponse("this form is not from this console, or too old: go back and load the page again", 403)
     return None
 
 
-def _is_ours(ask: Ask) -> bool:
+def _is_ours(page: Page, ask: Ask) -> bool:
     """Whether a form was made by a page of ours for this session; before the login, whether its origin is ours."""
     site = ask.request.headers.get("sec-fetch-site", "same-origin")
     if site not in ("same-origin", "none"):
         return False
-    if ask.person is None:
+    if page.role is None or ask.person is None:
         return True
     return is_own_form(ask.console, ask.person, ask.form.get("csrf", ""))
 

@@ -35,6 +35,31 @@ def proposed_lines(connection: Connection, workspace: Workspace, found: Correcti
     ]  # fmt: skip
 
 
+def applied_lines(connection: Connection, operations: Sequence[Operation], before: Any) -> list[dict[str, Any]]:
+    """The same of operations that were applied; `before`: the content of the version before, of context and tooling."""
+    shown = operations[:MOST]
+    steps = bodies_of(connection, [str(each.value["span_id"]) for each in shown if each.value.get("span_id")])
+    found = []
+    for each in shown:
+        if each.target == "memory":
+            lines = _memory_lines(each, [])
+        elif each.target == "weights":
+            lines = _row_lines(each, steps.get(str(each.value.get("span_id"))) or {})
+        else:
+            lines = operation_lines(each, entry_in(before, each.key))
+        found.append({"what": _what(each), "lines": lines})
+    return found
+
+
+def entry_in(content: Any, key: str) -> dict[str, Any] | None:
+    """The entry of a document that goes by this key; None: it has none."""
+    sections = content.values() if isinstance(content, dict) else []
+    entries = (each for section in sections if isinstance(section, list) for each in section)
+    return next(
+        (dict(each) for each in entries if isinstance(each, dict) and key in (each.get("id"), each.get("tool"))), None
+    )
+
+
 def operation_lines(operation: Operation, before: dict[str, Any] | None) -> list[Line]:
     """What an operation takes away and what it brings, field by field.
 
@@ -67,7 +92,8 @@ def _lines(
         return _memory_lines(operation, facts)
     if operation.target == "weights":
         return _row_lines(operation, steps.get(str(operation.value.get("span_id"))) or {})
-    return operation_lines(operation, _entry(connection, live, operation))
+    content = version(connection, live.context if operation.target == "context" else live.tooling).content
+    return operation_lines(operation, entry_in(content, operation.key))
 
 
 def _memory_lines(operation: Operation, facts: list[Fact]) -> list[Line]:
@@ -90,16 +116,6 @@ def _row_lines(operation: Operation, step: dict[str, Any]) -> list[Line]:
         lines.append(_line("-", "answered", step["output"]))
     lines.append(_line("+", "label", value.get("label") or "(you write it)"))
     return [*lines, _line(" ", "said by", value["source"])] if value.get("source") else lines
-
-
-def _entry(connection: Connection, live: Release, operation: Operation) -> dict[str, Any] | None:
-    """What is live under the operation's key."""
-    content: Any = version(connection, live.context if operation.target == "context" else live.tooling).content
-    sections = content.values() if isinstance(content, dict) else []
-    for entry in (entry for entries in sections for entry in entries):
-        if operation.key in (entry.get("id"), entry.get("tool")):
-            return dict(entry)
-    return None
 
 
 def _known_facts(

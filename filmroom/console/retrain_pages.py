@@ -15,6 +15,28 @@ from store.releases import live_release, version
 from store.retrain_page import PAGE, live_since, model_versions, retrain_counts, retrain_marks, retrain_page
 from store.retrains import retrain
 
+WORDS = {
+    "n_eff": "failures that count, capped by source",
+    "max_source_share": "largest share of one source",
+    "repair_rate": "repaired by a probe",
+    "repair_rate_lower": "repaired, 80 % lower bound",
+    "break_rate": "broken by a probe",
+    "windows": "windows since the last training",
+    "judged": "rows that could judge",
+    "p_pass": "chance to pass the gate now",
+    "p_pass_next": "chance to pass one window later",
+    "avoidable_usd": "loss that a retrain would avoid",
+    "machine_usd": "machine time",
+    "review_usd": "reviewing it",
+    "harm_usd": "expected harm of a regression",
+    "cost_usd": "a retrain costs in all",
+    "waiting_gain_usd": "waiting a window gains",
+    "waiting_cost_usd": "waiting a window costs",
+    "rows": "rows to learn",
+    "held_rows": "rows held as suspect",
+}
+"""The trigger's numbers in words; others are shown by their name."""
+
 DECISIONS = ("skipped", "refused", "promoted", "rolled_back")
 
 
@@ -29,7 +51,7 @@ def retrains(ask: Ask) -> Response:
 
 def one(ask: Ask) -> Response:
     """One evaluation."""
-    return ask.page("retrain.html", view=retrain_view(ask.console, ask.part("id")))
+    return ask.page("retrain.html", view=retrain_view(ask.console, ask.part("id")), words=WORDS)
 
 
 def version_page(ask: Ask) -> Response:

@@ -52,6 +52,7 @@ class Stage:
     """What has been played so far."""
 
     folder: Path
+    last_review: int = DAYS
     talks: list[Conversation] = field(default_factory=list)
     turns: list[dict[str, Any]] = field(default_factory=list)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
@@ -62,15 +63,17 @@ class Stage:
         return Shop(repaired=frozenset(tool for tool, opened in self.tickets.items() if day >= opened + MENDED_AFTER))
 
 
-def play_season(folder: Path, *, progress: Progress, seed: int = 0) -> dict[str, Any]:
+def play_season(folder: Path, *, progress: Progress, seed: int = 0, last_review: int = DAYS) -> dict[str, Any]:
     """Play the season into `folder` and return what happened; its store stays there to look around in.
+
+    After day `last_review` the colleague is away, and the queue fills.
 
     Raises NotAllowed for a folder that holds something else.
     """
     started = time.perf_counter()
     _make_folder(folder)
     settings = read_settings(folder / FILE_NAME)
-    stage = Stage(folder)
+    stage = Stage(folder, last_review=last_review)
     moment = [0]
     with open_workspace(settings, actor="demo", clock=lambda: moment[0], create=True) as workspace:
         days = list(season(seed, days=DAYS, per_day=PER_DAY))
@@ -115,7 +118,7 @@ def _play_day(workspace: Workspace, stage: Stage, day: Day) -> None:
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     ingest(workspace.store, read(log), clock=workspace.clock)
     stage.turns.append({"day": day.number, **turn(workspace).model_dump(mode="json")})
-    if day.number >= FIRST_REVIEW:
+    if FIRST_REVIEW <= day.number <= stage.last_review:
         _review(workspace.acting(actor=REVIEWER), stage, day.number)
 
 
