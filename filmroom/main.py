@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from filmroom.commands import (
+    compare,
     edit,
     erase,
     export,
@@ -14,6 +15,7 @@ from filmroom.commands import (
     ingest,
     inspect,
     maintain,
+    pull_request,
     quarantine,
     replay,
     review,
@@ -55,7 +57,9 @@ for module in (
     replay,
     review,
     edit,
+    pull_request,
     inspect,
+    compare,
     router,
     maintain,
     schedule,

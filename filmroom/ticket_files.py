@@ -50,9 +50,9 @@ def ticket_test(ticket: Ticket) -> str:
         "@ID@": ticket.id,
         "@FILE@": test_file_name(ticket),
         "@NAME@": name[:60],
-        "@TOOL@": _literal(ticket.tool),
-        "@ARGUMENTS@": _literal(ticket.call),
-        "@ERROR@": _literal(ticket.error),
+        "@TOOL@": literal(ticket.tool),
+        "@ARGUMENTS@": literal(ticket.call),
+        "@ERROR@": literal(ticket.error),
     }
     return re.sub("|".join(filled), lambda found: filled[found[0]], TEST)
 
@@ -71,17 +71,17 @@ def ticket_markdown(ticket: Ticket) -> str:
     call = json.dumps(ticket.call, indent=2, ensure_ascii=True)
     traces = "\n".join(f"* `{each}`" for each in ticket.trace_ids) or "* none recorded"
     return f"""\
-# {_inline(ticket.title)}
+# {inline(ticket.title)}
 
-Tool {_inline(ticket.tool)}, ticket `{ticket.id}`, {state}.
+Tool {inline(ticket.tool)}, ticket `{ticket.id}`, {state}.
 
 ## The call that fails
 
-{_fenced(call, "json")}
+{fenced(call, "json")}
 
 ## What it answers
 
-{_fenced(ticket.error or "nothing was recorded", "text")}
+{fenced(ticket.error or "nothing was recorded", "text")}
 
 ## Seen in
 
@@ -93,18 +93,18 @@ Tool {_inline(ticket.tool)}, ticket `{ticket.id}`, {state}.
 """
 
 
-def _literal(value: object) -> str:
+def literal(value: object) -> str:
     """A Python string that holds the value as JSON: ASCII, quoted, nothing in it can end it."""
     return repr(json.dumps(value, ensure_ascii=True))
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """One line of code in markdown, whatever the text holds."""
     words = " ".join("".join(each if each.isprintable() else " " for each in text[:200]).split())
     return f"`{words.replace('`', chr(39))}`" if words else "`?`"
 
 
-def _fenced(text: str, language: str) -> str:
+def fenced(text: str, language: str) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     shown = "".join(each if each.isprintable() or each == "\n" else "?" for each in text)

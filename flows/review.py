@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from flows.apply import apply_correction
+from flows.pull_request import apply_merged
 from flows.replay import replay_correction, tried
 from flows.route import CASES, SATISFIED, propose
 from flows.targets import FLOWS
@@ -49,14 +50,17 @@ class AutoReviewed(Record):
     """Beyond the queue's cap: kept, and not shown before there is room."""
     posted: int = 0
     """Tickets sent to the address in the settings."""
-    not_posted: str = ""
-    """Why tickets were not sent."""
+    merged: int = 0
+    """Pull requests that were merged, and are applied now."""
+    problems: tuple[str, ...] = ()
+    """Why tickets were not sent, or merged pull requests not applied."""
 
     def markdown(self) -> str:
         counts = f"Approved without a person: **{self.approved}** · waiting: **{self.waiting}**"
         counts += f" · held over the cap: **{self.held}**"
         tickets = f" · tickets posted: **{self.posted}**" if self.posted else ""
-        return counts + tickets + (f" · not posted: {self.not_posted}" if self.not_posted else "")
+        merged = f" · pull requests merged: **{self.merged}**" if self.merged else ""
+        return "\n".join([counts + tickets + merged, *(f"* {each}" for each in self.problems)])
 
 
 def approve(
@@ -97,6 +101,7 @@ def auto_review(workspace: Workspace) -> AutoReviewed:
 
     That reviewer sees only the feedback: it accepts a label that the feedback states, for a model that answered another.
     """
+    merged = apply_merged(workspace)
     with workspace.store.read() as connection:
         queue = waiting(connection, workspace.project)
         routes = {found.id: route_of(connection, found.id) for found, _, _ in queue}
@@ -115,10 +120,11 @@ def auto_review(workspace: Workspace) -> AutoReviewed:
     cap = workspace.policy.queue_cap
     return AutoReviewed(
         approved=approved,
+        merged=len(merged.applied),
         waiting=min(left, cap),
         held=max(0, left - cap),
         posted=len(told.posted),
-        not_posted=told.error,
+        problems=tuple(part for part in (told.error, *merged.lines) if part),
     )
 
 

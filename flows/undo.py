@@ -197,9 +197,9 @@ def _correction_of_review(connection: Connection, project: str, review_id: str) 
 
 
 def _reopen(connection: Connection, workspace: Workspace, correction_id: str, reason: str) -> Undone:
-    """A rejected or deferred correction goes back to the queue."""
+    """A rejected or deferred correction, or one whose pull request is not merged, goes back to the queue."""
     found = correction(connection, workspace.project, correction_id)
-    if found.state not in ("rejected", "deferred"):
+    if found.state not in ("rejected", "deferred", "approved"):
         raise NotAllowed(f"{found.id} is {found.state}: there is nothing to undo")
     set_state(connection, found.id, "proposed")
     record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor, event="reopened",

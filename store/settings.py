@@ -76,6 +76,8 @@ class AgentSection(Section):
     """Interpreter that runs them; None: this one, in a child process."""
     tools: str | None = None
     """JSON file with the tools' schemas; None: no schema evidence."""
+    repository: str | None = None
+    """Folder of the program's Git repository, where `filmroom pr` writes branches; None: there is none."""
     safe_tools: tuple[str, ...] = ()
     """Tools that a replay may call for real where the log holds no answer."""
     replay_timeout_s: float = Field(default=60.0, gt=0)

@@ -7,7 +7,9 @@ import typer
 
 from filmroom.session import Json, Session, note, say, say_json
 
-group = typer.Typer(no_args_is_help=True, help="Write the live release, its rules, or a ticket to files.")
+group = typer.Typer(
+    no_args_is_help=True, help="Write the live release, its rules, a ticket, or corrections as training data to files."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -92,6 +94,39 @@ def ticket(
         say(markdown)
     else:
         say(f"{to / f'{found.id}.md'}, {to / test_file_name(found)}")
+
+
+@group.command()
+def data(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Folder for the rows and their provenance.")],
+    as_: Annotated[str, typer.Option("--as", help="trl-sft, trl-dpo, trl-kto, openai, openai-dpo, together, together-dpo, "
+                                     "datasets or csv.")],
+    model: Annotated[str | None, typer.Option(help="The training rows of this model, in place of the corrections.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also corrections that nobody reviewed yet.")] = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Corrections, or a model's training rows, as training data of another system, each row with where it comes from."""
+    from filmroom.training_export import ACCEPTED, EVERY, corrections_as_examples, dataset_as_examples, write_training
+    from models.training_formats import FORMATS
+
+    if as_ not in FORMATS:
+        raise typer.BadParameter(f"{as_!r} is not one of {', '.join(FORMATS)}", param_hint="--as")
+    session: Session = context.obj
+    with session.store() as store, store.read() as connection:
+        if model is None:
+            examples = list(corrections_as_examples(connection, store.project, states=EVERY if every else ACCEPTED))
+        else:
+            examples = list(dataset_as_examples(connection, store.project, model))
+    done = write_training(folder, as_, examples)
+    if as_json:
+        say_json(done)
+        return
+    say(f"{done['file']}: {done['rows']} rows, {folder / 'provenance.jsonl'} says where each comes from")
+    if done["left_out"]:
+        note(f"left out {done['left_out']}: what was answered instead is not known")
+    if not done["rows"]:
+        note("no correction is approved that says what would have been right. next: filmroom review list")
 
 
 def live_ticket(store: Any, id_: str) -> Any:
