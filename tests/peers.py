@@ -1,4 +1,5 @@
-"""MLflow and Phoenix as servers on loopback, each in an environment of its own outside the repository.
+"""MLflow and Phoenix as servers on loopback, and the readers of exported training data, each in an environment of its own
+outside the repository.
 
 `FILMROOM_TEST_PEERS=1` installs what is missing (about 620 MB each); without it the tests that need one are skipped
 unless it is installed. `FILMROOM_TEST_CACHE` names another folder than `~/.cache/filmroom-tests`.
@@ -19,7 +20,13 @@ import pytest
 
 WANTED = os.environ.get("FILMROOM_TEST_PEERS", "")
 CACHE = Path(os.environ.get("FILMROOM_TEST_CACHE", Path.home() / ".cache" / "filmroom-tests"))
-PACKAGES = {"mlflow": "mlflow==3.17.2", "phoenix": "arize-phoenix==20.26.1"}
+PACKAGES = {
+    "mlflow": ["mlflow==3.17.2"],
+    "phoenix": ["arize-phoenix==20.26.1"],
+    "consumers": ["datasets==5.2.0", "jinja2==3.1.6", "openai==3.57.0", "together==3.1.1", "transformers==5.24.0"],
+}
+ALONE = {"consumers": ["trl==1.16.0"]}
+"""Installed without what they depend on: TRL's formats are read without torch."""
 START_S = 240
 """Their servers import for a while."""
 
@@ -33,7 +40,9 @@ def programs(name: str) -> Path:
     if not installed.exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run([*pip, PACKAGES[name]], check=True)
+        subprocess.run([*pip, *PACKAGES[name]], check=True)
+        if name in ALONE:
+            subprocess.run([*pip, "--no-deps", *ALONE[name]], check=True)
         installed.touch()
     return folder / "bin"
 
