@@ -186,8 +186,10 @@ def _route(number: int) -> tuple[Any, ...]:
 
 def _history(connection: sqlite3.Connection, size: Size) -> None:
     applied = [n for n in range(size.corrections) if _state(n) == "applied" and _target(n) in ("tooling", "context")]
-    release = connection.execute("SELECT release_id FROM live").fetchone()[0]
-    changes = [(f"chg_{n:020d}", "default", correction_id(n), _target(n), "ver_0", "ver_1", release, START_US + n * 1000,
+    query = "SELECT id, context, tooling FROM releases"
+    release, context, tooling = connection.execute(query).fetchone()
+    state = {"context": context, "tooling": tooling}
+    changes = [(f"chg_{n:020d}", "default", correction_id(n), _target(n), state[_target(n)], state[_target(n)], release, START_US + n,
                 "staff:ann", 1, "live") for n in applied]  # fmt: skip
     names = ("id", "project", "correction_id", "target", "before", "after", "release_id", "applied_us", "actor",
              "probation", "state")  # fmt: skip

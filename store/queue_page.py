@@ -113,8 +113,10 @@ def matching(
     return [each for each in found if (each in shown) == (wanted.show == "queued")]
 
 
-def items(connection: Connection, project: str, ids: Sequence[str], *, now_us: int) -> list[dict[str, Any]]:
-    """The list's columns of these corrections, in the order asked."""
+def items(
+    connection: Connection, project: str, ids: Sequence[str], *, now_us: int, routed: bool = True
+) -> list[dict[str, Any]]:
+    """The list's columns of these corrections, in the order asked; `routed`: with what their routes say."""
     size = _size()
     statement = (
         select(corrections, clusters.c.name, size.label("failures"))
@@ -123,9 +125,9 @@ def items(connection: Connection, project: str, ids: Sequence[str], *, now_us: i
     )
     rows = {row.id: row for row in connection.execute(statement)}
     proposals = bodies_of(connection, list(rows))
-    routed = _routes(connection, ids)
+    decided = _routes(connection, ids) if routed else {}
     taken = claims_of(connection, project, ids, now_us=now_us)
-    return [_item(rows[id_], proposals.get(id_), routed.get(id_), taken.get(id_, [])) for id_ in ids if id_ in rows]
+    return [_item(rows[id_], proposals.get(id_), decided.get(id_), taken.get(id_, [])) for id_ in ids if id_ in rows]
 
 
 def claims_of(connection: Connection, project: str, ids: Sequence[str], *, now_us: int) -> dict[str, list[str]]:

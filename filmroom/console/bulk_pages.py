@@ -67,7 +67,8 @@ def bulk_preview(console: Console, wanted: QueueFilter, me: str) -> dict[str, An
     found = matching_ids(console, wanted, me)
     ids = found[:MOST]
     with console.store.read() as connection:
-        rows = items(connection, console.project, ids, now_us=console.now_us())
+        rows = items(connection, console.project, ids, now_us=console.now_us(), routed=False)
+        shown = items(connection, console.project, ids[:SHOWN], now_us=console.now_us())
         taken = claims_of(connection, console.project, ids, now_us=console.now_us())
     busy = {id_ for id_, names in taken.items() if any(name != me for name in names)}
     by_target: dict[str, int] = {}
@@ -83,7 +84,7 @@ def bulk_preview(console: Console, wanted: QueueFilter, me: str) -> dict[str, An
         "by_target": by_target,
         "failures": sum(each["failures"] for each in rows),
         "wanting": sum(1 for each in rows if each["needs_answer"] or each["target"] is None),
-        "shown": rows[:SHOWN],
+        "shown": shown,
         "digest": hashlib.sha256(facts.encode()).hexdigest()[:24],
     }
 

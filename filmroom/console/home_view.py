@@ -1,5 +1,6 @@
 """The data of the first page: what needs me, how often it fails, where corrections went, what it was worth."""
 
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
@@ -7,6 +8,7 @@ from sqlalchemy import Connection
 from filmroom.console.console import Console
 from filmroom.console.frame import counts
 from store.change_page import newest_events
+from store.errors import FilmroomError
 from store.home_page import (
     Day,
     averted,
@@ -28,15 +30,21 @@ REVIEW_S = 40.0
 
 
 def home_view(console: Console) -> dict[str, Any]:
-    """Everything on the page; figures over the whole log are kept while it does not change."""
-    figures = console.kept.get(console, "home", lambda: _figures(console))
+    """Everything on the page; the days of the log are added up anew behind the scenes, and say as of when they are."""
+    log: dict[str, Any] = console.kept.get(console, "days", lambda: _log(console), patient=True)
     with console.store.read() as connection:
         live = live_release(connection, console.project)
         turns = turns_of(connection, console.project, 1)
         events = newest_events(connection, console.project)
         retrains = retrains_of(connection, console.project, limit=1)
+        went, held = destinations(connection, console.project), outcomes(connection, console.project)
+        marks = release_marks(connection, console.project, log["days"][0]["day_us"] if log["days"] else 0)
+        worth = _worth(console, connection)
     return {
-        **figures,
+        **log,
+        "releases": marks,
+        "places": [_place(name, went.get(name, {}), held.get(name, {})) for name in (*TARGETS, "none")],
+        "worth": worth,
         "counts": counts(console).model_dump(),
         "release": {"release": live.id, "number": live.number, "since_us": live.created_us, "reason": live.reason,
                     "actor": live.actor},
@@ -46,21 +54,20 @@ def home_view(console: Console) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _figures(console: Console) -> dict[str, Any]:
+def warm(console: Console) -> None:
+    """Add the days of the log up before anybody asks."""
+    with suppress(FilmroomError):
+        console.kept.get(console, "days", lambda: _log(console))
+
+
+def _log(console: Console) -> dict[str, Any]:
     with console.store.read() as connection:
         log = days(connection, console.project)
-        since_us = log[0].day_us if log else 0
-        marks = release_marks(connection, console.project, since_us)
-        went, held = destinations(connection, console.project), outcomes(connection, console.project)
-        worth = _worth(console, connection)
     return {
         "days": [each.model_dump() for each in log],
-        "releases": marks,
         "rate": _rate(log),
         "before": _rate(log[: len(log) // 2]) if len(log) >= 6 else None,
         "after": _rate(log[len(log) // 2 :]) if len(log) >= 6 else None,
-        "places": [_place(name, went.get(name, {}), held.get(name, {})) for name in (*TARGETS, "none")],
-        "worth": worth,
         "as_of_us": console.now_us(),
     }
 

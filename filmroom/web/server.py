@@ -1,11 +1,13 @@
 """Runs the console and the HTTP API until it is told to end."""
 
 import socket
+import threading
 from collections.abc import Callable
 
 import uvicorn
 
 from filmroom.console.app import console_of, console_routes
+from filmroom.console.home_view import warm
 from filmroom.signing_key import signing_key
 from filmroom.web.access import Access, Stored, access_of
 from filmroom.web.app import Api, make_app
@@ -45,13 +47,14 @@ def serve(workspace: Workspace, *, host: str, port: int, started: Callable[[str,
     access = access_of(settings.console, host, stored=stored_tokens(workspace), users=users)
     redactor = redactor_for(store, settings.policy)
     with _listening(host, port) as listener, GroupWriter(store, redactor=redactor) as writer:
-        api = api_of(settings, store, writer, access)
+        api, console = api_of(settings, store, writer, access), console_of(workspace)
         config = uvicorn.Config(
-            make_app(api, console_routes(console_of(workspace))), log_level="warning", access_log=False,
+            make_app(api, console_routes(console)), log_level="warning", access_log=False,
             lifespan="off", server_header=False, limit_concurrency=MAX_REQUESTS, timeout_graceful_shutdown=30,
         )  # fmt: skip
         shown = f"[{host}]" if ":" in host else host
         code = None if users else _first_link(workspace)
+        threading.Thread(target=warm, args=(console,), daemon=True).start()
         started(f"http://{shown}:{listener.getsockname()[1]}", code)
         _Server(config, api).run(sockets=[listener])
 
@@ -106,7 +109,10 @@ class _Server(uvicorn.Server):
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=1024)
+        listener = socket.create_server((host, port), family=family, backlog=1024)
+        # asyncio sets it only on sockets that name their protocol; without it an answer waits 40 ms for an acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except (OSError, OverflowError) as error:
         raise CannotListen(
             f"{host}:{port} cannot be listened on: {error}; name another with --host or --port"
