@@ -10,7 +10,7 @@ from flows.training import Labelled, labelled, training_rows
 from flows.workspace import Workspace
 from models.arms import Task
 from models.dataset import prepare, suspect_labels
-from models.fitting import refitting
+from models.fitting import BASE, refitting
 from store.records import DatasetRow, Retrain, Version
 from store.retrains import retrains_of
 
@@ -40,6 +40,11 @@ class TrainingData:
     def incumbent(self) -> str:
         """The arm that would refit the live version."""
         return refitting(arm_of(self.live))
+
+    @property
+    def learnt_rows(self) -> int:
+        """How many production rows the live version has learnt."""
+        return sum(row.source != BASE for row in self.base)
 
     @property
     def rows(self) -> list[DatasetRow]:

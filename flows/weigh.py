@@ -11,10 +11,10 @@ from flows.training import training_rows
 from flows.training_data import TrainingData, gather
 from flows.workspace import Workspace
 from models import minimum_evidence
-from models.arms import Probe, candidates, probe
+from models.arms import Probe, candidates, probe, probe_learnt
 from models.minimum_evidence import EvidenceCase, EvidenceVerdict
 from models.out_of_fold import FOLDS, OutOfFold
-from models.trigger import TriggerInputs, TriggerVerdict, evaluate, settled_without_probe
+from models.trigger import TriggerInputs, TriggerVerdict, evaluate, pays_if_it_passes, settled_without_probe
 from store.errors import FilmroomError
 from store.records import Retrain
 
@@ -52,11 +52,14 @@ def weighed(workspace: Workspace, data: TrainingData, started: float) -> Retrain
     if settled is not None:
         return leave_row(workspace, _told(skipped, settled, evidence))
     out_of_fold = OutOfFold(data.base, data.rows, data.task)
-    probed = probe(out_of_fold, data.served, incumbent=data.incumbent)
-    verdict = evaluate(_with_probe(known, data, probed), policy=workspace.policy, prices=workspace.settings.prices)
+    found = _with_probe(known, data, probe(out_of_fold, data.served, incumbent=data.incumbent))
+    if pays_if_it_passes(found, policy=workspace.policy, prices=workspace.settings.prices):
+        learnt = probe_learnt(out_of_fold, incumbent=data.incumbent) if found.learnt_rows else (0, 0)
+        found = found.model_copy(update={"learnt": learnt})
+    verdict = evaluate(found, policy=workspace.policy, prices=workspace.settings.prices)
     if not verdict.train:
         told = _told(skipped, verdict, evidence)
-        return leave_row(workspace, told.model_copy(update={"estimator_fits": probed.estimator_fits}))
+        return leave_row(workspace, told.model_copy(update={"estimator_fits": out_of_fold.estimator_fits}))
     return train(workspace, data, out_of_fold, verdict, {**evidence.numbers, **verdict.numbers}, started)
 
 
@@ -107,6 +110,7 @@ def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
         judged=len(data.new),
         repaired=sum(each.failed for each in data.new),
         broken=0,
+        learnt_rows=data.learnt_rows,
         passes=counts["promoted"],
         refusals=counts["refused"],
         look=1 + len(data.refused),

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from models.exceptions import BREAK_COST
-from models.fitting import ARMS, DEFAULT_ARM, Arm, Model, Task, fit_arm, truth_of
+from models.fitting import ARMS, BASE, DEFAULT_ARM, Arm, Model, Task, fit_arm, truth_of
 from models.judging import judge_rows
 from models.out_of_fold import OutOfFold
 from models.sequential import mcnemar_one_sided
@@ -31,6 +31,7 @@ __all__ = [
     "fit_arm",
     "judge_rows",
     "probe",
+    "probe_learnt",
     "truth_of",
     "try_arms",
 ]
@@ -96,6 +97,15 @@ def probe(out_of_fold: OutOfFold, served: Sequence[str | None], *, incumbent: st
         estimator_fits=out_of_fold.estimator_fits - fits,
         seconds=time.monotonic() - started,
     )
+
+
+def probe_learnt(out_of_fold: OutOfFold, *, incumbent: str) -> tuple[int, int]:
+    """(repaired, broken) among the production rows that the champion has learnt: refits with the new rows against without."""
+    arm, base = ARMS[incumbent], out_of_fold.base
+    before, after = (out_of_fold.base_answers(arm, with_new=with_new) for with_new in (False, True))
+    asked = [i for i in range(len(base)) if base[i].source != BASE]
+    truths = [truth_of(base[i], out_of_fold.task) for i in asked]
+    return _changes(truths, [before[i] for i in asked], [after[i] for i in asked])
 
 
 def candidates(incumbent: str, barred: Sequence[str] = ()) -> tuple[Arm, ...]:

@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 
 from models.reject import Floats
-from models.text_model import FOLDS, LEARNERS, REPRESENTATIONS, Labels, text_folds
+from models.text_features import REPRESENTATIONS
+from models.text_model import FOLDS, LEARNERS, Labels, text_folds
 from store.records.identity import canonical_json, content_hash
 from store.records.production import Record
 from store.records.weights import DatasetRow

@@ -43,7 +43,9 @@ class JudgedRow(Record):
     """The champion's answer with its reject threshold in force; None: rejected."""
     challenger: str | None
     in_cluster: bool
-    """Whether it matches the input-side scope of what is corrected; False: a row of the base set."""
+    """Whether it matches the input-side scope of what is corrected and came since; False: the champion learnt it."""
+    in_production: bool = False
+    """Whether it is a production row that the champion has learnt, and a refit without it answers for the champion."""
     source: str
     golden: bool = False
     """Frozen: once right, it may never be lost."""
@@ -124,23 +126,36 @@ def integrity(checks: Mapping[str, bool | None]) -> GateStage:
 
 
 def target(rows: Sequence[JudgedRow], policy: Policy, look: int) -> GateStage:
-    """Exact one-sided McNemar over the rows in scope, at alpha .05 on fresh rows, spent from the second look on."""
-    pairs = pairs_of([row for row in rows if row.in_cluster])
+    """Exact one-sided McNemar over the production rows, at alpha .05 on fresh rows, spent from the second look on.
+
+    The rows that came since the champion count with what was served; those it has learnt count with what refits
+    answer to them, the champion's arm without the new rows and the challenger with them: does learning more help on
+    this traffic? The rows that came since may not lose on balance, whatever the others say.
+    """
+    fresh = pairs_of([row for row in rows if row.in_cluster])
+    pairs = pairs_of([row for row in rows if row.in_cluster or row.in_production])
     alpha = spent_alpha(policy.min_gain, look)
     p = mcnemar_one_sided(pairs.newly_right, pairs.newly_wrong)
     numbers = {
         **_counts(pairs),
+        "fresh_rows": float(fresh.n),
+        "fresh_newly_right": float(fresh.newly_right),
+        "fresh_newly_wrong": float(fresh.newly_wrong),
         "p": p,
         "alpha": alpha,
         "look": float(look),
         "e_value": e_value(pairs.newly_right, pairs.newly_wrong),
     }
-    if not pairs.n:
+    if not fresh.n:
         return _stage("target", "not measured", numbers, "no labelled row in scope was set aside to judge with")
+    learnt = f", {pairs.n - fresh.n} of them learnt before" if pairs.n > fresh.n else ""
     sentence = (
-        f"{pairs.newly_right} newly right, {pairs.newly_wrong} newly wrong of {pairs.n} rows in scope "
+        f"{pairs.newly_right} newly right, {pairs.newly_wrong} newly wrong of {pairs.n} rows in scope{learnt} "
         f"(p = {p:.3f}, at most {alpha:.3f} at look {look})"
     )
+    if p <= alpha and fresh.newly_wrong > fresh.newly_right:
+        sentence += f"; but the new rows alone lose, {fresh.newly_right} to {fresh.newly_wrong}"
+        return _stage("target", "failed", numbers, sentence)
     return _stage("target", "passed" if p <= alpha else "failed", numbers, sentence)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from models.fitting import ARMS, Arm, Task, truth_of
+from models.fitting import ARMS, BASE, Arm, Task, truth_of
 from models.gate_stages import JudgedRow
 from models.out_of_fold import OutOfFold
 from models.splits import is_judging
@@ -20,10 +20,12 @@ def judge_rows(
 ) -> tuple[JudgedRow, ...]:
     """Paired rows for the gate, each predicted by a challenger that did not train on it.
 
-    A base row's champion is the incumbent's arm refitted without the row, since the champion itself trained on it; a
-    correction row's champion is its logged answer, `served`. The incumbent's arm was named before there were any rows,
-    so that all of them judge it; another arm was chosen by some of the rows, and only the others judge it. A false
-    promotion is then no likelier than the gate's level times one plus the chance that another arm was chosen.
+    A base row's champion is the incumbent's arm refitted without the row, since the champion itself trained on it; one
+    that was asked in production is marked so. A correction row's champion is its logged answer, `served`.
+
+    The incumbent's arm was named before there were any rows, so that all of them judge it; another arm was chosen by
+    some of the rows, and only the others judge it. A false promotion is then no likelier than the gate's level times
+    one plus the chance that another arm was chosen.
 
     `golden` has digests of inputs that must not be lost. Raises ValueError where a fold cannot be trained.
     """
@@ -49,6 +51,7 @@ def _judged(
         champion=before,
         challenger=after,
         in_cluster=in_cluster,
+        in_production=not in_cluster and row.source != BASE,
         source=row.source,
         golden=digest in golden,
     )

@@ -30,6 +30,11 @@ def margins(decisions: Floats) -> Floats:
     return np.column_stack([ordered[:, -1], ordered[:, -1] - ordered[:, -2]])
 
 
+def linear_scores(model: Any, features: Any) -> Floats:
+    """`decision_function` of a linear model, shape (n, rows of `coef_`), without the checks that it repeats at each call."""
+    return np.asarray(features @ model.coef_.T + model.intercept_, dtype=np.float64)
+
+
 class RejectModel:
     """In-scope scores from text features and the classifier's margins, and the threshold below which to reject."""
 
@@ -75,7 +80,7 @@ class RejectModel:
         """In-scope scores, shape (n,): the higher, the surer that the input belongs to a class."""
         if self._model is None:
             return np.asarray(margin.sum(axis=1), dtype=np.float64)
-        return np.asarray(self._model.decision_function(self._mixed(features, margin)), dtype=np.float64)
+        return linear_scores(self._model, self._mixed(features, margin))[:, 0]
 
     def rejects(self, features: Any, margin: Floats) -> Bools:
         """Whether each input is turned away, shape (n,)."""

@@ -4,22 +4,19 @@ Which representation and learner to try stands in `models.arms`, where it is sto
 """
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import ComplementNB
-from sklearn.pipeline import FeatureUnion
 from sklearn.svm import LinearSVC
 
-from models.reject import Bools, Floats, Folds, RejectModel, margins
+from models.reject import Bools, Floats, Folds, RejectModel, linear_scores, margins
+from models.text_features import REPRESENTATIONS, TextFeatures, with_vocabularies, without_vocabularies
 from store.records.production import Record
 
 Labels = npt.NDArray[np.str_]
@@ -27,25 +24,9 @@ Labels = npt.NDArray[np.str_]
 FOLDS = 5
 MANY_ROWS = 5_000
 """From here on one fold in five is predicted out of fold, not all five: one extra fit instead of five."""
-_WORDS = r"(?u)\b\w+\b"
 _LOWEST = -1e9
 
 
-def _words() -> TfidfVectorizer:
-    return TfidfVectorizer(ngram_range=(1, 2), token_pattern=_WORDS, sublinear_tf=True, dtype=np.float32)
-
-
-def _characters() -> TfidfVectorizer:
-    return TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, dtype=np.float32)
-
-
-REPRESENTATIONS: dict[str, Callable[[], Any]] = {
-    "word": _words,
-    "char": _characters,
-    "word_char": lambda: FeatureUnion(
-        [("word", _words()), ("char", _characters())], transformer_weights={"word": 0.5**0.5, "char": 0.5**0.5}
-    ),
-}
 LEARNERS: dict[str, Callable[[int], Any]] = {
     "linear_svc": lambda seed: LinearSVC(C=1.0, tol=1e-2, random_state=seed),
     "logistic": lambda seed: LogisticRegression(C=10.0, tol=1e-3, max_iter=1000, random_state=seed),
@@ -96,6 +77,7 @@ class TextModel:
         self.temperature = 1.0
         self.classes: Labels = np.array([], dtype=np.str_)
         self._vectoriser: Any = None
+        self._features: TextFeatures | None = None
         self._classifier: Any = None
         self._reject = RejectModel(in_scope_rejection=in_scope_rejection, seed=seed)
 
@@ -126,6 +108,7 @@ class TextModel:
         if len(self.classes) < 2:
             raise ValueError(f"{len(self.classes)} class in {len(y)} rows: a classifier needs two")
         self._vectoriser = REPRESENTATIONS[self.representation]()
+        self._features = None
         self.estimator_fits += 1
         X = self._vectoriser.fit_transform(texts)
         self._calibrate(texts, X, y, w, in_scope, live)
@@ -136,7 +119,7 @@ class TextModel:
         """One prediction a text, in order; raises ValueError when scores are not finite."""
         if not texts:
             return ()
-        X = self._vectoriser.transform(texts)
+        X = self.features(texts)
         decisions = self._decisions(self._classifier, X)
         best = decisions.argmax(axis=1)
         confidence = softmax(decisions * self.temperature, axis=1)[np.arange(len(best)), best]
@@ -148,16 +131,18 @@ class TextModel:
 
     def probabilities(self, texts: Sequence[str]) -> Floats:
         """Probabilities over `classes`, shape (n, classes), the reject model left out."""
-        decisions = self._decisions(self._classifier, self._vectoriser.transform(texts))
+        decisions = self._decisions(self._classifier, self.features(texts))
         return np.asarray(softmax(decisions * self.temperature, axis=1))
 
     def features(self, texts: Sequence[str]) -> Any:
         """The sparse features of `texts`, shape (n, d), each representation of length 1."""
-        return sp.csr_matrix(self._vectoriser.transform(texts))
+        if self._features is None:
+            self._features = TextFeatures(self._vectoriser)
+        return self._features.of(texts)
 
     def parts(self) -> dict[str, Any]:
         """Everything needed to rebuild it: plain values, arrays and scikit-learn estimators."""
-        vectoriser, vocabularies = _without_vocabularies(self._vectoriser)
+        vectoriser, vocabularies = without_vocabularies(self._vectoriser)
         return {
             "params": self.params,
             "temperature": self.temperature,
@@ -174,7 +159,7 @@ class TextModel:
         model = cls(**parts["params"])
         model.temperature = float(parts["temperature"])
         model.classes = parts["classes"]
-        model._vectoriser = _with_vocabularies(parts["vectoriser"], parts["vocabularies"])
+        model._vectoriser = with_vocabularies(parts["vectoriser"], parts["vocabularies"])
         model._classifier = parts["classifier"]
         model._reject = RejectModel.from_parts(parts["reject"])
         return model
@@ -215,39 +200,14 @@ class TextModel:
 
     def _decisions(self, classifier: Any, X: Any) -> Floats:
         """Scores over `classes`, shape (n, classes); a class the classifier never saw scores lowest."""
-        raw = classifier.predict_log_proba(X) if self.learner == "complement_nb" else classifier.decision_function(X)
-        if raw.ndim == 1:
+        raw = classifier.predict_log_proba(X) if self.learner == "complement_nb" else linear_scores(classifier, X)
+        if raw.shape[1] == 1:
             raw = np.column_stack([-raw, raw])
         if not np.isfinite(raw).all():
             raise ValueError("the learner's scores are not finite")
         scores = np.full((raw.shape[0], len(self.classes)), _LOWEST)
         scores[:, np.searchsorted(self.classes, classifier.classes_)] = raw
         return scores
-
-
-def _each(vectoriser: Any) -> list[Any]:
-    """The TF-IDF vectorisers of a representation."""
-    return [part for _, part in getattr(vectoriser, "transformer_list", [("", vectoriser)])]
-
-
-def _without_vocabularies(vectoriser: Any) -> tuple[Any, list[str]]:
-    """A copy without its terms, and the terms of each part in order of their columns, one a line.
-
-    A model file would hold a node for every term otherwise; no term has a line break in it.
-    """
-    bare = deepcopy(vectoriser)
-    terms = []
-    for part in _each(bare):
-        vars(part).pop("_stop_words_id", None)  # a memory address, which would make each saving another file
-        terms.append("\n".join(sorted(part.vocabulary_, key=part.vocabulary_.get)))
-        del part.vocabulary_
-    return bare, terms
-
-
-def _with_vocabularies(vectoriser: Any, terms: list[str]) -> Any:
-    for part, lines in zip(_each(vectoriser), terms, strict=True):
-        part.vocabulary_ = {term: column for column, term in enumerate(lines.split("\n"))}
-    return vectoriser
 
 
 def text_folds(texts: Sequence[str], folds: int, *, seed: int) -> Folds:

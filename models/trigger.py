@@ -39,6 +39,10 @@ class TriggerInputs(Record):
     repaired: int
     """Of them, wrong as served and right by the probe."""
     broken: int
+    learnt_rows: int = 0
+    """Production rows learnt before, which judge a candidate too."""
+    learnt: tuple[int, int] = (0, 0)
+    """(repaired, broken) among them."""
     slices: tuple[tuple[int, int, int], ...] = ()
     """(repaired, broken, rows) of each slice the gate will look at."""
     passes: int = 0
@@ -125,10 +129,17 @@ def settled_without_probe(inputs: TriggerInputs, *, policy: Policy, prices: Pric
             f"{told}, {averted:.2f} USD would be avoided, less than the {fixed:.2f} USD a retrain costs at the least"
         )
         return _wait(reason, "more exposures", numbers)
-    if p_pass < MIN_P_PASS:
+    if p_pass < MIN_P_PASS and not inputs.learnt_rows:
         reason = f"{told}, a candidate would pass the gate with {p_pass:.0%}, and {MIN_P_PASS:.0%} is asked for"
         return _wait(reason, "label more failures", numbers)
     return None
+
+
+def pays_if_it_passes(inputs: TriggerInputs, *, policy: Policy, prices: Prices) -> bool:
+    """Whether a candidate that passes for certain would pay: else how it would be judged need not be known."""
+    sure = _numbers(inputs, policy, prices)
+    averted = inputs.exposures * (sure["repair_rate_lower"] or 0.0) * prices.failure_usd
+    return averted >= sum(sure[name] or 0.0 for name in ("machine_usd", "review_usd", "harm_if_passed_usd"))
 
 
 def power(repaired: int, broken: int, *, share: float, alpha: float) -> float:
@@ -185,6 +196,7 @@ def _numbers(inputs: TriggerInputs, policy: Policy, prices: Prices) -> dict[str,
         "avoidable_usd": averted * p_now,
         "machine_usd": machine,
         "review_usd": review,
+        "harm_if_passed_usd": harm,
         "harm_usd": harm * p_now,
         "cost_usd": machine + review + harm * p_now,
         "waiting_gain_usd": (p_next - p_now) * gain * windows,
@@ -195,7 +207,8 @@ def _numbers(inputs: TriggerInputs, policy: Policy, prices: Prices) -> dict[str,
 def _p_pass(inputs: TriggerInputs, policy: Policy, factor: float) -> float:
     """Posterior mean of passing: a Beta prior at the predicted power, updated by the earlier candidates."""
     alpha = spent_alpha(policy.min_gain, inputs.look)
-    predicted = power(inputs.repaired, inputs.broken, share=factor, alpha=alpha)
+    repaired, broken = inputs.repaired + inputs.learnt[0], inputs.broken + inputs.learnt[1]
+    predicted = power(repaired, broken, share=factor, alpha=alpha)
     for repaired, broken, rows in inputs.slices:
         predicted *= chance_of_no_loss(repaired, broken, rows, share=factor)
     tried = inputs.passes + inputs.refusals

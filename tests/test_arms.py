@@ -4,7 +4,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 
 from models import text_model
-from models.arms import ARMS, ArmTrial, Task, _clearly_better, candidates, fit_arm, probe, try_arms
+from models.arms import ARMS, ArmTrial, Task, _clearly_better, candidates, fit_arm, probe, probe_learnt, try_arms
 from models.fitting import refitting
 from models.judging import judge_rows
 from models.out_of_fold import OutOfFold
@@ -101,6 +101,15 @@ def test_judging_rows_never_choose() -> None:
 def test_all_rows_judge_the_arm_that_was_named_before_them() -> None:
     rows = judge_rows(ARMS["word_char_svc"], over(NEW), SERVED, incumbent="word_char_svc")
     assert sum(row.in_cluster for row in rows) == len(NEW)
+
+
+def test_production_rows_learnt_before_are_asked_of_refits_with_and_without_the_new_rows() -> None:
+    learnt = [DatasetRow(input=f"begin a plan {n}", label="subscribe", source="ann") for n in range(100, 106)]
+    out_of_fold = OutOfFold([*BASE, *learnt], [row for row in NEW if "begin" not in str(row.input)], TASK)
+    rows = judge_rows(ARMS["word_char_svc"], out_of_fold, SERVED, incumbent="word_char_svc")
+    asked = [row for row in rows if row.in_production]
+    repaired = sum(row.is_right and not row.was_right for row in asked)
+    assert (len(asked), probe_learnt(out_of_fold, incumbent="word_char_svc")) == (6, (repaired, 0))
 
 
 def test_each_arm_is_fitted_once_a_fold() -> None:

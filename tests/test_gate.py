@@ -77,6 +77,19 @@ def test_target_counts_only_rows_in_scope() -> None:
     assert _judge(rows)["target"].numbers["newly_right"] == 0.0
 
 
+def test_rows_learnt_before_say_whether_learning_more_helps() -> None:
+    fresh = _rows(4, "gained") + _rows(2, "lost") + _rows(90, "kept")
+    learnt = [row.model_copy(update={"in_cluster": False, "in_production": True}) for row in _rows(9, "gained")]
+    assert [_judge(rows)["target"].verdict for rows in (fresh, fresh + learnt)] == ["failed", "passed"]
+
+
+def test_new_rows_that_lose_are_not_outvoted_by_rows_learnt_before() -> None:
+    fresh = _rows(1, "gained") + _rows(2, "lost") + _rows(90, "kept")
+    learnt = [row.model_copy(update={"in_cluster": False, "in_production": True}) for row in _rows(30, "gained")]
+    stage = _judge(fresh + learnt)["target"]
+    assert (stage.verdict, stage.sentence.endswith("but the new rows alone lose, 1 to 2")) == ("failed", True)
+
+
 def test_a_rejection_is_right_for_what_is_out_of_scope() -> None:
     row = JudgedRow(row="r", truth=None, champion="a", challenger=None, in_cluster=True, source="unknown")
     assert (row.was_right, row.is_right) == (False, True)
