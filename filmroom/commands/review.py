@@ -1,15 +1,16 @@
 """`review` and `undo`: a person's verdict on a routed correction, and the way back."""
 
 import json
+import sys
 from typing import Annotated, Any
 
 import typer
 
-from filmroom.session import Json, Session, say, say_json, table
+from filmroom.session import Json, Session, printable, say, say_json, table
 from store.records import TARGETS
 
 group = typer.Typer(
-    no_args_is_help=True, help="Review routed corrections: list, show, approve, reroute, reject, defer."
+    help="Review routed corrections: by keys in this terminal without a command, or list, show, approve, reroute, reject, defer."
 )
 
 Answer = Annotated[
@@ -21,6 +22,26 @@ Reason = Annotated[str, typer.Option(help="Why; it is kept with the verdict.")]
 def register(app: typer.Typer) -> None:
     app.add_typer(group, name="review")
     app.command()(undo)
+
+
+@group.callback(invoke_without_command=True)
+def by_keys(context: typer.Context) -> None:
+    """Go through the queue by keys; in a pipe, list it."""
+    if context.invoked_subcommand is not None:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        list_(context)
+        return
+    from readchar import readkey
+    from rich.console import Console
+
+    from filmroom.terminal_review import review_by_keys
+
+    session: Session = context.obj
+    screen = Console(highlight=False)
+    with session.workspace() as workspace:
+        given = review_by_keys(workspace, screen, read=readkey, ask=lambda what: screen.input(f"{printable(what)}\n> "))
+    say(f"{given} verdicts given")
 
 
 @group.command(name="list")
@@ -98,11 +119,11 @@ def approve(
     context: typer.Context, correction: str, answer: Answer = None, reason: Reason = "", as_json: Json = False
 ) -> None:
     """Accept the correction where it was routed. It is applied at once unless a named check refuses."""
-    from flows import review
+    from flows.opinions import give_opinion
 
     session: Session = context.obj
     with session.workspace() as workspace:
-        done = review.approve(workspace, correction, answer=read_answer(answer), reason=reason)
+        done = give_opinion(workspace, correction, "approve", answer=read_answer(answer), reason=reason)
     _say_verdict(done.model_dump(mode="json"), as_json)
 
 
@@ -116,35 +137,35 @@ def reroute(
     as_json: Json = False,
 ) -> None:
     """Send the correction to another place, and apply it there if nothing is missing."""
-    from flows import review
+    from flows.opinions import give_opinion
 
     if to not in TARGETS:
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")
     session: Session = context.obj
     with session.workspace() as workspace:
-        done = review.reroute(workspace, correction, to=to, answer=read_answer(answer), reason=reason)
+        done = give_opinion(workspace, correction, "reroute", to=to, answer=read_answer(answer), reason=reason)
     _say_verdict(done.model_dump(mode="json"), as_json)
 
 
 @group.command()
 def reject(context: typer.Context, correction: str, reason: Reason = "", as_json: Json = False) -> None:
     """Nothing is to be corrected here."""
-    from flows import review
+    from flows.opinions import give_opinion
 
     session: Session = context.obj
     with session.workspace() as workspace:
-        done = review.reject(workspace, correction, reason=reason)
+        done = give_opinion(workspace, correction, "reject", reason=reason)
     _say_verdict(done.model_dump(mode="json"), as_json)
 
 
 @group.command()
 def defer(context: typer.Context, correction: str, reason: Reason = "", as_json: Json = False) -> None:
     """Not now: it stays in the queue."""
-    from flows import review
+    from flows.opinions import give_opinion
 
     session: Session = context.obj
     with session.workspace() as workspace:
-        done = review.defer(workspace, correction, reason=reason)
+        done = give_opinion(workspace, correction, "defer", reason=reason)
     _say_verdict(done.model_dump(mode="json"), as_json)
 
 
@@ -155,7 +176,7 @@ def undo(
     as_json: Json = False,
 ) -> None:
     """Take a change back, whichever of the four places it was in."""
-    from flows.undo import undo as take_back
+    from flows.opinions import take_back
 
     session: Session = context.obj
     with session.workspace() as workspace:
