@@ -2,8 +2,9 @@
 
     python benchmarks/live.py [--quick] [--json FILE]
 
-The server is `filmroom serve`, a process of its own. The release has 100 rules (50 of them in scope), one policy with a
-schema of six arguments, and 20 facts for the user. A request is one `pin`, then `context`, `memory` and `tool_call`.
+The server is `filmroom serve`, a process of its own. The release has 100 rules (50 of them in scope), 50 examples of which
+the three most like the input are chosen, one policy with a schema of six arguments, and 20 facts for the user. A request is
+one `pin`, then `context`, `memory` and `tool_call`.
 Milliseconds of wall time, measured on whatever else the machine does.
 """
 
@@ -29,10 +30,12 @@ sys.path[:0] = [
 
 from filmroom_live import Live, Pinned  # noqa: E402  # after the path to it
 from flows.workspace import Workspace  # noqa: E402
+from store.records import Operation  # noqa: E402
 from tests.live_server import change, fact, policy, rule  # noqa: E402
 from tests.shop_log import working_in  # noqa: E402
 
 USER = "u3"
+CITIES = ("Berlin", "Hamburg", "Lyon", "Porto", "Graz", "Turin", "Ghent")
 ARGUMENTS = {
     "order_id": " 104",
     "change": "delivery",
@@ -65,9 +68,19 @@ def release(workspace: Workspace) -> None:
         rule(f"rule_{n}", f"Rule number {n}: offer a voucher first.", intent="cancel" if n % 2 else "status")
         for n in range(100)
     ]
-    change(workspace, "context", rules)
+    examples = [
+        example(f"ex_{n}", f"where is parcel {n} that I sent to {CITIES[n % len(CITIES)]}", f"It is in {n}.")
+        for n in range(50)
+    ]
+    change(workspace, "context", [*rules, *examples])
     change(workspace, "memory", [fact(f"fact_{n}", USER, f"predicate_{n}", f"value {n}") for n in range(20)])
     change(workspace, "tooling", [policy("update_order", normalisers=NORMALISERS, retries=2)])
+
+
+def example(key: str, asked: str, answer: str) -> Operation:
+    """A few-shot example."""
+    value: dict[str, Any] = {"scope": {}, "input": asked, "output": answer, "author": "staff:ann"}
+    return Operation(target="context", verb="add", key=key, value=value)
 
 
 def request(held: Pinned) -> None:

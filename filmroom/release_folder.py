@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from filmroom.release_document import FORMAT, exported_fact, not_stale, release_document
-from filmroom.rule_text import block, holds, knowledge, line, open_conditions
+from filmroom.rule_text import block, example_line, holds, knowledge, line, open_conditions, plain
 from filmroom.signature import signed
 from store.errors import Refused
 from store.facts import facts_at
@@ -50,11 +50,10 @@ def context_block(document: Mapping[str, Any], **scope: str | None) -> str:
         if (conditions := open_conditions(rule["scope"], scope)) is not None
     ]
     given = {name: value for name, value in scope.items() if value is not None}
-    notes = [each["text"] for each in document["context"].get("notes", ()) if holds(each["scope"], given)]
+    kept = document["context"]
+    notes = [plain(each["text"]) for each in kept.get("notes", ()) if holds(each["scope"], given)]
     examples = [
-        (each["input"], each["output"])
-        for each in document["context"].get("examples", ())
-        if holds(each["scope"], given)
+        example_line(each["input"], each["output"]) for each in kept.get("examples", ()) if holds(each["scope"], given)
     ]
     return "\n".join(part for part in (block(lines), knowledge(notes, examples)) if part)
 

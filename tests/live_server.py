@@ -55,7 +55,8 @@ def rule(key: str, argument: str, *, verb: str = "add", action: str = "instruct"
 
 
 def fact(key: str, user: str, predicate: str, value: Any, *, scope: str = "user") -> Operation:
-    given = {"scope": scope, "scope_id": user, "subject": user, "predicate": predicate, "value": value, "source": user}
+    given: dict[str, Any] = {"scope": scope, "scope_id": user, "subject": user, "predicate": predicate, "value": value}
+    given |= {"source": user} if scope == "user" else {"source": "staff:ann", "authority": True}
     return Operation(target="memory", verb="add", key=key, value=given)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from filmroom_live.normalise import JsonValue
-from filmroom_live.rule_text import plain
+from filmroom_live.rule_text import example_line, plain
 from filmroom_live.signature import is_signed
 
 FORMAT = 1
@@ -79,6 +79,8 @@ class Example(NamedTuple):
     scope: Mapping[str, str]
     input: str
     output: str
+    text: str = ""
+    """Both on one line, as the prompt gets them."""
 
 
 class Note(NamedTuple):
@@ -170,10 +172,8 @@ def _rule(value: Any) -> Rule:
 
 
 def _example(value: Any) -> Example:
-    words = {name: _get(value, name, str) for name in ("input", "output")}
-    return Example(
-        _get(value, "id", str), _texts(value, "scope"), **{name: plain(text) for name, text in words.items()}
-    )
+    asked, answer = (plain(_get(value, name, str)) for name in ("input", "output"))
+    return Example(_get(value, "id", str), _texts(value, "scope"), asked, answer, example_line(asked, answer))
 
 
 def _note(value: Any) -> Note:

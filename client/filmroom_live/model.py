@@ -74,7 +74,7 @@ class TextModel:
         self._classes = [str(each) for each in parts["classes"]]
         self._columns = [self._classes.index(str(each)) for each in parts["classifier"].classes_]
         self._temperature = float(parts["temperature"])
-        self._vectoriser, self._classifier = parts["vectoriser"], parts["classifier"]
+        self._vectoriser, self._classifier = _with_terms(parts), parts["classifier"]
         self._has_probabilities = parts["params"]["learner"] == "complement_nb"
         self._reject = parts["reject"]
         self._numpy: Any = importlib.import_module("numpy")
@@ -118,6 +118,17 @@ class TextModel:
             format="csr",
         )
         return bool(self._reject["model"].decision_function(mixed)[0] < self._reject["threshold"])
+
+
+def _with_terms(parts: dict[str, Any]) -> Any:
+    """The vectoriser with its terms, which a model file holds apart: those of each part in order of their columns, one a
+    line. Older files hold them in their places."""
+    vectoriser, terms = parts["vectoriser"], parts.get("vocabularies")
+    if terms is not None:
+        found = getattr(vectoriser, "transformer_list", [("", vectoriser)])
+        for (_, part), lines in zip(found, terms, strict=True):
+            part.vocabulary_ = {term: column for column, term in enumerate(lines.split("\n"))}
+    return vectoriser
 
 
 class ExceptionModel:

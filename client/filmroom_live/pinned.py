@@ -1,6 +1,7 @@
 """One release in the program's hands: what it says for an input, a user, a tool call. Nothing here changes while it is held."""
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from filmroom_live.documents import Example, Fact, Release, Rule
@@ -54,18 +55,18 @@ class Pinned(NamedTuple):
         rules = block(lines, asked)
         if not self.release.notes and not self.release.examples:
             return rules
-        notes = [line(note.text, ()) for note in self.release.notes if holds(note.scope, scope)]
+        notes = [note.text for note in self.release.notes if holds(note.scope, scope)]
         chosen = self.examples(asked, most=examples, **scope) if examples > 0 else ()
-        more = knowledge(notes, [(each.input, each.output) for each in chosen])
+        more = knowledge(notes, [each.text for each in chosen])
         return "\n".join(part for part in (rules, more) if part)
 
     def examples(self, input: str, /, *, most: int = 3, **scope: str | None) -> tuple[Example, ...]:
         """The examples of this scope whose input is most like `input`, nearest first."""
         if self.near is None:
             return ()
-        ranked = self.near.most_like(input, len(self.release.examples))
-        found = (self.release.examples[place] for place, _ in ranked)
-        return tuple(each for each in found if holds(each.scope, scope))[:most]
+        examples = self.release.examples
+        found = (examples[place] for place, _ in self.near.most_like(input, len(examples)))
+        return tuple(islice((each for each in found if holds(each.scope, scope)), most))
 
     def memory(
         self, user: str, *, tenant: str | None = None, wait_s: float = 0.0, about: str = "", most: int | None = None

@@ -119,18 +119,26 @@ def block(lines: Sequence[str], about: str = "") -> str:
     return "\n".join([HEADING, *(f"- {each}" for each in kept)])
 
 
-def knowledge(notes: Sequence[str], examples: Sequence[tuple[str, str]]) -> str:
-    """Notes and examples as blocks of one line each, the examples' words quoted; empty without any.
+def example_line(asked: str, answer: str) -> str:
+    """An example on one line, its words quoted.
 
-    >>> print(knowledge(["We close at 8."], [("till when?", "Till 8.")]))
+    >>> example_line("till when?", "Till 8.")
+    'Asked: "till when?" Answer: "Till 8."'
+    """
+    return f"Asked: {_quoted(asked)} Answer: {_quoted(answer)}"
+
+
+def knowledge(notes: Sequence[str], examples: Sequence[str]) -> str:
+    """Notes and examples, a line each, as blocks; empty without any.
+
+    >>> print(knowledge(["We close at 8."], [example_line("till when?", "Till 8.")]))
     ## Notes
     - We close at 8.
     ## Examples
     - Asked: "till when?" Answer: "Till 8."
     """
-    lines = [NOTES, *(f"- {plain(note)}" for note in notes)] if notes else []
-    shown = [f"- Asked: {_quoted(asked)} Answer: {_quoted(answer)}" for asked, answer in examples]
-    return "\n".join([*lines, *([EXAMPLES, *shown] if shown else [])])
+    lines = [NOTES, *(f"- {note}" for note in notes)] if notes else []
+    return "\n".join([*lines, *([EXAMPLES, *(f"- {each}" for each in examples)] if examples else [])])
 
 
 def with_texts(rules: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
