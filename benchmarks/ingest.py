@@ -63,12 +63,15 @@ def ended(process: "subprocess.Popen[str]", began: float) -> Measured:
 
 
 def _peak_kb(pid: int) -> int:
-    """A running process's own peak; `ru_maxrss` counts its parent's memory too. 0 where the system does not say."""
+    """The peaks of a running process and of those it started; `ru_maxrss` counts its parent's memory too. 0 where the
+    system does not say."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+    own = next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+    return own + sum(_peak_kb(int(child)) for child in children)
 
 
 def import_file(home: Path, log: Path) -> Measured:

@@ -1,18 +1,19 @@
 """Pull: what the settings' sources have that the store has not, before a turn looks at anything; and what it need not keep."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from flows.workspace import Workspace
 from store.database import Clock, Store, wall_clock
 from store.errors import SettingsError, SourceUnreachable
-from store.ingest import Tally, ingest
+from store.ingest import Tally, write_batches
+from store.reading_apart import Reading, read_batches
 from store.records import Record, Rejected
 from store.redaction import redactor_for
 from store.retention import DAY_US, drop_texts, old_traces
 from store.settings import Settings, SourceSection
-from store.sources import read, tabular
-from store.sources.contract import Item, SourceOptions
+from store.sources import tabular
+from store.sources.contract import SourceOptions
 from store.sources.meter import Meter
 from store.sources.registry import recognise
 
@@ -119,15 +120,10 @@ def read_log(
         options = options.model_copy(update={"columns": {}})
     name = format if format != "auto" else section.format
     found = recognise(path).name if name == "auto" else name
-    items = read(path, format=name if path.is_dir() else found, options=options, meter=meter)
-    items = items if place is None else _placed(items, place)
     redactor = redactor_for(store, settings.policy)
-    return found, ingest(store, items, clock=clock, stored=stored, rejected=rejected, redactor=redactor)
-
-
-def _placed(items: Iterable[Item], place: str) -> Iterator[Item]:
-    for item in items:
-        yield item.model_copy(update={"path": place}) if isinstance(item, Rejected) else item
+    reading = Reading(path, name if path.is_dir() else found, options, settings.project, redactor, place)
+    laid_out = read_batches(reading, meter or Meter(path))
+    return found, write_batches(store, laid_out, clock=clock, stored=stored, rejected=rejected)
 
 
 def _is_labels(path: Path) -> bool:

@@ -4,7 +4,7 @@ A batch is one transaction: rows, bodies and arrivals together.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from sqlalchemy import Connection, select, text
@@ -63,17 +63,34 @@ def ingest(
     """Write the items in batches; `stored` is told the tally so far after each batch that is safely in the store, `rejected`
     each piece that cannot be read.
     """
-    total = Tally()
-    batch = Batch(store.project, redactor)
+    return write_batches(store, batches(items, store.project, redactor), clock=clock, stored=stored, rejected=rejected)
+
+
+def batches(items: Iterable[Item], project: str, redactor: Redactor = KEYS_ALONE) -> "Iterator[Batch]":
+    """The items in batches, each laid out for one transaction."""
+    batch = Batch(project, redactor)
     for item in items:
-        if isinstance(item, Rejected):
-            rejected(item)
         batch.add(item)
         if batch.is_full:
-            total.add(batch.write(store, clock()))
-            stored(total)
-            batch = Batch(store.project, redactor)
+            yield batch
+            batch = Batch(project, redactor)
     if batch.read:
+        yield batch
+
+
+def write_batches(
+    store: Store,
+    laid_out: "Iterable[Batch]",
+    *,
+    clock: Clock = wall_clock,
+    stored: Callable[[Tally], None] = lambda _tally: None,
+    rejected: Callable[[Rejected], None] = lambda _reject: None,
+) -> Tally:
+    """Write the batches, each in a transaction; `stored` and `rejected` are told as `ingest` says."""
+    total = Tally()
+    for batch in laid_out:
+        for item in batch.rejects:
+            rejected(item)
         total.add(batch.write(store, clock()))
         stored(total)
     return total
@@ -89,7 +106,7 @@ class Batch:
         self.redacted = 0
         self.bytes = 0
         self._rows: dict[type, dict[str, Row]] = {kind: {} for kind in KINDS}
-        self._rejects: list[Rejected] = []
+        self.rejects: list[Rejected] = []
         self._assembled: dict[str, int] = {}
         """Traces put together from spans: of how many."""
         self._merged: set[str] = set()
@@ -105,7 +122,7 @@ class Batch:
         self.read += 1
         if isinstance(item, Rejected):
             raw, count = redacted_raw(self.redactor, item.raw)
-            self._rejects.append(item.model_copy(update={"raw": raw}) if count else item)
+            self.rejects.append(item.model_copy(update={"raw": raw}) if count else item)
             self.redacted += count
             self.bytes += len(item.raw)
             return
@@ -129,7 +146,7 @@ class Batch:
 
     def write(self, store: Store, now_us: int) -> Tally:
         """One transaction with all of it; the tally counts as stored what was new or changed."""
-        tally = Tally(read=self.read, quarantined=len(self._rejects))
+        tally = Tally(read=self.read, quarantined=len(self.rejects))
         touched: dict[tuple[str, str], None] = {}
         with store.write() as connection:
             _one_writer(connection, self.project)
@@ -147,7 +164,7 @@ class Batch:
                 self._lay(given)
             self._write(connection, Feedback, touched)
             _append_arrivals(connection, self.project, list(touched), now_us)
-            keep_rejects(connection, self.project, self._rejects, now_us)
+            keep_rejects(connection, self.project, self.rejects, now_us)
         tally.redacted = self.redacted
         tally.stored = tally.traces + tally.spans + tally.feedback
         tally.duplicate = tally.read - tally.stored - tally.quarantined

@@ -72,7 +72,7 @@ def lay_out(record: Any, project: str, redactor: Redactor) -> tuple[Row, int]:
         record = record.model_copy(update={"project": project})
     said: dict[str, Any] = {}
     for name, value in zip(kind.text, kind.texts(record), strict=True):
-        if value is not None and value != {} and value != ():
+        if value or value not in (None, {}, ()):
             said[name] = value
     if isinstance(record, AssembledTrace):
         said[ORIGIN] = SPANS
@@ -105,4 +105,4 @@ def row_of(id_: str, trace_id: str, values: tuple[Any, ...], texts: dict[str, An
 
 def digest_of(values: tuple[Any, ...], body: bytes) -> str:
     """Twenty digits over columns and body: two records with the same one say the same."""
-    return blake2b(repr(values).encode("utf-8", "surrogatepass") + body, digest_size=10).hexdigest()
+    return blake2b(json_bytes(values) + body, digest_size=10).hexdigest()

@@ -5,6 +5,8 @@ A request is answered once what it sent is durable.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -31,6 +33,9 @@ from store.sources.otlp import decode_request, rejected_spans
 from store.sources.sanitise import parse_json
 
 Handler = Callable[["Api", Request, str], Awaitable[Response]]
+
+_DECODER = ThreadPoolExecutor(1, thread_name_prefix="decoder")
+"""Decoding holds Python's lock: several threads of it would only take it from each other, and from the writer."""
 
 _REASONS = 3
 """Reasons that are told in full; the rest is in quarantine."""
@@ -95,7 +100,8 @@ def _endpoint(api: Api, handle: Handler, media_types: tuple[str, ...]) -> Callab
 async def _traces(api: Api, request: Request, media_type: str) -> Response:
     """OTLP's export of spans; what cannot be read is counted in the answer, and kept in quarantine."""
     body = await read_body(request, api.max_bytes)
-    read = await run_in_threadpool(decode_request, body, content_type=media_type, options=api.options)
+    decode = partial(decode_request, body, content_type=media_type, options=api.options)
+    read = await asyncio.get_running_loop().run_in_executor(_DECODER, decode)
     items = list(with_origin(read, "otlp", api.options))
     await _store(api, items)
     rejected = _rejected(items)

@@ -30,6 +30,10 @@ class AttributeSet:
         """What nobody took."""
         return self._left
 
+    def follows(self, families: frozenset[str]) -> bool:
+        """Whether any name began with one of these words: if not, nothing below them need be asked for."""
+        return not self._families.isdisjoint(families)
+
     def peek(self, *names: str) -> JsonValue:
         """The first of these that is there, left in place; None: none is."""
         for name in names:

@@ -13,6 +13,7 @@ class Meter:
         self._done = 0
         self._file: Path | None = None
         self._told = 0
+        self._elsewhere: int | None = None
 
     @property
     def total(self) -> int:
@@ -28,8 +29,14 @@ class Meter:
         """Everything has been read."""
         self._done, self._file = self.total, None
 
+    def told(self, position: int) -> None:
+        """The reading is done elsewhere, and has come so far."""
+        self._elsewhere = position
+
     def position(self) -> int:
         """Bytes read so far."""
+        if self._elsewhere is not None:
+            return self._elsewhere
         here = self._sizes.get(self._file, 0) if self._file else 0
         return self._done + min(position_of(self._file) if self._file else 0, here)
 

@@ -19,11 +19,14 @@ from store.sources.otel import Flat, RawEvent, RawSpan
 EVALUATION = "gen_ai.evaluation.result"
 
 _KINDS: dict[str, SourceKind] = {"HUMAN": "human", "LLM": "judge", "CODE": "program"}
+_CARRIERS = frozenset(("annotations", "evaluations", "trace", "session"))
 _FAMILIES = (("annotations", "annotation"), ("evaluations", "evaluation"))
 
 
 def feedback_in(raw: RawSpan, attributes: AttributeSet, owner: dict[str, Any]) -> list[Feedback]:
     """The feedback that a span carries; its attributes are taken."""
+    if not raw.events and not attributes.follows(_CARRIERS):
+        return []
     where = {**owner, "trace_external_id": raw.trace_id, "span_external_id": raw.span_id}
     found = [evaluation(event, where) for event in raw.events if event.name == EVALUATION]
     for scope in ("", "trace.", "session."):

@@ -26,6 +26,10 @@ _ASKING = ("gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.mes
 DETAILS = "gen_ai.client.inference.operation.details"
 
 
+_SPEAKING = frozenset(("gen_ai", "llm"))
+"""First words of the names of messages."""
+
+
 class Exchange(NamedTuple):
     """Input and output of a step; None: not said."""
 
@@ -79,6 +83,8 @@ def _spoken(kind: SpanKind, attributes: AttributeSet, events: list[RawEvent]) ->
 
 def _messages(attributes: AttributeSet, events: list[RawEvent]) -> tuple[Any, JsonValue]:
     """The messages to the model and those from it, newest convention first; each None where it is not said."""
+    if not events and not attributes.follows(_SPEAKING):
+        return None, None
     details = AttributeSet(next((event.attributes for event in events if event.name == DETAILS), {}))
     system = _instructions(attributes) or _instructions(details)
     said = _first_said(

@@ -57,6 +57,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "retrieval": ("gen_ai.data_source.id",),
     "memory": ("gen_ai.memory.store.id",),
 }
+_MODELS = frozenset(("gen_ai", "llm", "langfuse"))
+_RETRIEVING = frozenset(("gen_ai", "reranker", "retrieval"))
+"""First words of the names that say it."""
 _KEPT_EVENTS = 50
 _UNDERSTOOD = ("gen_ai.", "First Token Stream Event", "exception")
 
@@ -125,6 +128,8 @@ def _times(raw: RawSpan) -> Values:
 
 def _state(raw: RawSpan, attributes: AttributeSet) -> Values:
     """Status and error. An exception that was caught, on a span that did not fail, is no error of it."""
+    if raw.status != "error" and not attributes.follows(_MODELS):
+        return {"status": raw.status}
     level = attributes.peek("langfuse.observation.level")
     said = attributes.text("langfuse.observation.status_message")
     if raw.status != "error" and level not in ("ERROR", "WARNING"):
@@ -139,6 +144,8 @@ def _state(raw: RawSpan, attributes: AttributeSet) -> Values:
 
 
 def _tokens(attributes: AttributeSet) -> Tokens:
+    if not attributes.follows(_MODELS):
+        return Tokens()
     details = attributes.json("langfuse.observation.usage_details")
     if isinstance(details, dict):
         return langfuse(details)
@@ -148,6 +155,8 @@ def _tokens(attributes: AttributeSet) -> Tokens:
 
 def _cost(attributes: AttributeSet) -> float | None:
     """US dollars; the total, or the sum of its parts."""
+    if not attributes.follows(_MODELS):
+        return None
     details = attributes.json("langfuse.observation.cost_details")
     parts = details if isinstance(details, dict) else {}
     total = attributes.number("llm.cost.total", "gen_ai.usage.cost", "gen_ai.usage.total_cost")
@@ -163,14 +172,20 @@ def _cost(attributes: AttributeSet) -> float | None:
 
 def _documents(kind: SpanKind, attributes: AttributeSet, output: JsonValue) -> tuple[JsonValue, ...]:
     """What a retrieval found; of a reranker what it kept."""
-    for found in (
-        attributes.records("gen_ai.retrieval.documents"),
-        attributes.items("reranker.output_documents"),
-        attributes.items("retrieval.documents"),
-    ):
+    for found in _found_documents(attributes):
         if found:
             return tuple(_document(_bare(item, "document"), attributes) for item in found)
     return _listed(output) if kind == "retrieval" else ()
+
+
+def _found_documents(attributes: AttributeSet) -> tuple[list[JsonValue], ...]:
+    if not attributes.follows(_RETRIEVING):
+        return ()
+    return (
+        attributes.records("gen_ai.retrieval.documents"),
+        attributes.items("reranker.output_documents"),
+        attributes.items("retrieval.documents"),
+    )
 
 
 def _memories(kind: SpanKind, attributes: AttributeSet, output: JsonValue) -> tuple[JsonValue, ...]:
@@ -198,10 +213,14 @@ def _bare(item: JsonValue, wrapping: str) -> JsonValue:
 
 def _tools(attributes: AttributeSet) -> JsonValue:
     """The tools that were offered to the model, with their schemas."""
+    if not attributes.follows(_MODELS):
+        return None
     named = attributes.json("gen_ai.tool.definitions") or attributes.items("llm.request.functions")
     if named:
         return named
     found = [_bare(item, "tool") for item in attributes.items("llm.tools")]
+    if not found:
+        return None
     schemas = [item.get("json_schema", item) if isinstance(item, dict) else item for item in found]
     holder = AttributeSet({str(place): schema for place, schema in enumerate(schemas)})
     return [holder.json(str(place)) for place in range(len(schemas))]
@@ -209,6 +228,8 @@ def _tools(attributes: AttributeSet) -> JsonValue:
 
 def _events(raw: RawSpan) -> JsonValue:
     """The events that nothing else tells of; an exception too, on a span that did not fail of it."""
+    if not raw.events:
+        return None
     told = _UNDERSTOOD if raw.status == "error" else _UNDERSTOOD[:-1]
     others = [event for event in raw.events if not event.name.startswith(told)]
     return [{"name": event.name, "attributes": event.attributes} for event in others[:_KEPT_EVENTS]]

@@ -24,13 +24,23 @@ _IN_METADATA = {
     "tenant": ("tenant_id", "organization_id", "tenantId"),
     "channel": ("channel",),
 }
+_CLAIMING = frozenset(
+    name.partition(".")[0]
+    for name in (*_SESSION, *_USER, *_TENANT, *_CHANNEL, *_VERSION, *_PROMPT, "metadata", "langfuse", "filmroom", "tag")
+)
+"""First words of the names that a claim may stand in."""
 _NOISE = ("telemetry.", "process.", "host.", "os.", "container.", "k8s.", "cloud.", "service.instance.")
 """Resource attributes of machines, not of the program."""
 _GOLD = ("expected_output", "expected", "reference", "reference_output", "ground_truth", "eval.case.expected")
 
+_APART = frozenset(name.partition(".")[0] for name in (*_GOLD, "langfuse", "metadata", "traceloop"))
+"""First words of the names that evaluation data may stand in."""
+
 
 def claims_of(raw: RawSpan, attributes: AttributeSet) -> dict[str, Any]:
     """What this span says of its trace, as `store.assembled` reads it; without what it does not say."""
+    if not raw.resource and not raw.dropped and not attributes.follows(_CLAIMING):
+        return {}
     metadata = _metadata(attributes)
     resource = dict(raw.resource)
     told: dict[str, Any] = {
@@ -53,6 +63,8 @@ def claims_of(raw: RawSpan, attributes: AttributeSet) -> dict[str, Any]:
 def take_apart(raw: RawSpan, attributes: AttributeSet) -> dict[str, JsonValue]:
     """The evaluation data among a span's attributes, taken out of them: gold answers, an experiment's item."""
     apart: dict[str, JsonValue] = {}
+    if not attributes.follows(_APART):
+        return apart
     for name in [name for name in attributes.rest if _is_gold(name)]:
         put(apart, plain_name(name), attributes.json(name))
     for prefix in ("metadata", "langfuse.trace.metadata", "traceloop.association.properties"):
