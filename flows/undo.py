@@ -11,6 +11,7 @@ from flows.targets import FLOWS
 from flows.targets.contract import Served
 from flows.targets.documents import content, entries_of, following
 from flows.workspace import Workspace
+from models.write_gate import stale_ids
 from store.changes import change, changes_of, set_change_state
 from store.corrections import attempts, correction, set_state
 from store.errors import NotAllowed, NotFound, Refused
@@ -33,6 +34,8 @@ class Undone(Record):
     release: str
     """The release served now."""
     next: str
+    rests_on_it: tuple[str, ...] = ()
+    """What depended on it: facts that are stale now."""
 
 
 def undo(workspace: Workspace, any_id: str, *, reason: str = "") -> Undone:
@@ -44,12 +47,25 @@ def undo(workspace: Workspace, any_id: str, *, reason: str = "") -> Undone:
         found = _changes(connection, workspace, any_id)
         if not found:
             return _reopen(connection, workspace, any_id, reason)
+        rests = tuple(id_ for each in found for id_ in facts_resting_on(connection, workspace, each))
         for each in reversed(found):
             revert_change(connection, workspace, each, reason=reason)
         now = live_release(connection, workspace.project)
-    return Undone(
-        undone=tuple(each.id for each in found), release=now.id, next="its cluster is routed again in the next turn"
+    again = (
+        "its cluster is routed again in the next turn" if any(each.correction_id for each in found) else "nothing waits"
     )
+    return Undone(undone=tuple(each.id for each in found), release=now.id, next=again, rests_on_it=rests)
+
+
+def facts_resting_on(connection: Connection, workspace: Workspace, found: Change) -> list[str]:
+    """The facts in force that were concluded from what this change made: without it they are stale."""
+    made = {operation.key for operation in found.operations} if found.target == "memory" else set()
+    if not made:
+        return []
+    position = live_release(connection, workspace.project).memory
+    known = facts_at(connection, workspace.project, position, workspace.clock())
+    left = [fact for fact in known if fact.id not in made]
+    return sorted(stale_ids(left) - stale_ids(known))
 
 
 def _demote(connection: Connection, workspace: Workspace, promoted: Retrain, reason: str) -> Undone:
@@ -94,15 +110,22 @@ def revert_change(connection: Connection, workspace: Workspace, found: Change, *
 
 
 def _refuse_built_on(connection: Connection, found: Change) -> None:
-    """Raises Refused, naming it, where a later live change is about the same entry, be it to say the same."""
+    """Raises Refused, naming all of them, newest first, where later live changes are about the same entry, be it to say the
+    same."""
     if found.target not in ("context", "tooling"):
         return
     keys = {operation.key for operation in found.operations}
     at = release(connection, found.release_id).number
-    for other in changes_of(connection, found.project, state="live"):
-        later = other.target == found.target and release(connection, other.release_id).number > at
-        if later and keys & {operation.key for operation in other.operations}:
-            raise Refused(f"{other.id} ({other.correction_id}) rests on {found.id}: `filmroom undo {other.id}` first")
+    rests = [
+        other
+        for other in changes_of(connection, found.project, state="live")
+        if other.target == found.target
+        and release(connection, other.release_id).number > at
+        and keys & {operation.key for operation in other.operations}
+    ]
+    if rests:
+        named = ", then ".join(f"{each.id} ({each.correction_id or 'by hand'})" for each in reversed(rests))
+        raise Refused(f"what rests on {found.id} comes first: `filmroom undo` of {named}")
 
 
 def rollback(workspace: Workspace, release_id: str, *, reason: str) -> Undone:

@@ -80,6 +80,12 @@ def hold_of(connection: Connection, correction_id: str) -> Hold | None:
     return None if row is None else Hold(**{k: v for k, v in row._mapping.items() if k != "id"})
 
 
+def hold_of_change(connection: Connection, change_id: str) -> Hold | None:
+    """The hold of a change; None: nothing of it is watched."""
+    row = connection.execute(select(holds).where(holds.c.change_id == change_id)).first()
+    return None if row is None else Hold(**{k: v for k, v in row._mapping.items() if k != "id"})
+
+
 def _built(connection: Connection, rows: list[Row[Any]]) -> list[Change]:
     operations = bodies_of(connection, [row.id for row in rows])
     return [

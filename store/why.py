@@ -5,9 +5,11 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
+from store.changes import hold_of, hold_of_change
 from store.erasure import tombstones
 from store.errors import NotFound
 from store.ledger import causes_of, effects_of, events_of
+from store.served_answer import served_answer
 from store.tables import ledger, links, traces
 
 KINDS = {
@@ -33,7 +35,8 @@ MAX_BREADTH = 50
 
 def why(connection: Connection, project: str, subject: str) -> dict[str, Any]:
     """The chain of causes and of effects: `{"id", "kind", "events", "causes": [...], "effects": [...]}`, nested down to
-    trace ids. Raises NotFound for an id that history does not know."""
+    trace ids. Of a trace also `served_by`: the versions of all four targets that answered it, and what made them; of a
+    correction or change its `hold`. Raises NotFound for an id that history does not know."""
     if not _known(connection, project, subject):
         raise NotFound(
             f"history knows no {subject}: `filmroom history`, `filmroom review list` and `filmroom release` show ids"
@@ -44,8 +47,28 @@ def why(connection: Connection, project: str, subject: str) -> dict[str, Any]:
         "causes": _walk(connection, project, subject, causes_of, "causes", {subject}, MAX_DEPTH),
         "effects": _walk(connection, project, subject, effects_of, "effects", {subject}, MAX_DEPTH),
     }
+    served = served_answer(connection, project, subject)
+    if served is not None:
+        seen = {subject}
+        made = [_from(connection, project, each, seen) for each in [*served["models"].values(), *served["changes"]]]
+        found["served_by"] = {**served, "causes": made}
+    held = _recurrence(connection, subject)
+    if held is not None:
+        found["hold"] = held
     _mark_erased(connection, project, found)
     return found
+
+
+def _from(connection: Connection, project: str, subject: str, seen: set[str]) -> dict[str, Any]:
+    """A node with what caused it."""
+    return {**_node(subject), "causes": _walk(connection, project, subject, causes_of, "causes", seen, MAX_DEPTH)}
+
+
+def _recurrence(connection: Connection, subject: str) -> dict[str, Any] | None:
+    """The hold of a correction, or of the correction that a change applied."""
+    held = hold_of(connection, subject) if subject.startswith("cor_") else None
+    held = hold_of_change(connection, subject) if subject.startswith("chg_") else held
+    return None if held is None else held.model_dump(mode="json")
 
 
 def _mark_erased(connection: Connection, project: str, found: dict[str, Any]) -> None:
@@ -60,7 +83,7 @@ def _mark_erased(connection: Connection, project: str, found: dict[str, Any]) ->
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield node
     for name in ("causes", "effects"):
-        for each in node.get(name, ()):
+        for each in (*node.get(name, ()), *node.get("served_by", {}).get(name, ())):
             yield from _nodes(each)
 
 

@@ -52,6 +52,8 @@ def history_row(record: dict[str, Any]) -> dict[str, Any]:
 
 def why(context: typer.Context, id: str, as_json: Json = False) -> None:
     """What caused a thing, back to the traces, and what it led to."""
+    from filmroom.live_state import recurrence
+    from store.records import Hold
     from store.why import why as explain
 
     session: Session = context.obj
@@ -64,6 +66,9 @@ def why(context: typer.Context, id: str, as_json: Json = False) -> None:
     for event in found["events"]:
         reason = f": {event['reason']}" if event["reason"] else ""
         say(f"  {time_text(event['at_us'])}  {event['event']} by {event['actor']}{reason}")
+    if found.get("hold"):
+        say(f"  {recurrence(Hold(**found['hold']))}")
+    _say_served(found.get("served_by"))
     say("caused by:" if found["causes"] else "caused by: nothing recorded")
     _tree(found["causes"], "causes", 1)
     say("led to:" if found["effects"] else "led to: nothing yet")
@@ -99,6 +104,18 @@ def release(context: typer.Context, as_json: Json = False) -> None:
             for each in found
         ],
     )
+
+
+def _say_served(served: dict[str, Any] | None) -> None:
+    """What answered a trace: the release, its four states, and what made them."""
+    if served is None:
+        return
+    say(f"served by release {served['release']} (number {served['number']}):")
+    say(f"  context {served['context']}, memory position {served['memory']}, tooling {served['tooling']}")
+    for name, version in sorted(served["models"].items()):
+        say(f"  model {name} {version}")
+    say("made by:" if served["causes"] else "made by: nothing, it is as it was founded")
+    _tree(served["causes"], "causes", 1)
 
 
 def _tree(nodes: list[dict[str, Any]], name: str, depth: int) -> None:

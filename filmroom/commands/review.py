@@ -184,6 +184,8 @@ def undo(
     if as_json:
         say_json(done.model_dump(mode="json"))
         return
+    if done.rests_on_it:
+        say(f"rested on it, and stale now: {', '.join(done.rests_on_it)}")
     say(f"taken back: {', '.join(done.undone)}; live is {done.release}")
     say(f"next: {done.next}")
 
