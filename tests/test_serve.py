@@ -205,7 +205,7 @@ def test_a_token_lets_in_whoever_has_it(store: Store, configured: str, sent: str
 def test_without_a_token_a_request_must_name_this_machine(client: httpx.Client) -> None:
     given = {"trace": TRACE, "score": 1}
     assert client.post("/v1/feedback", json=given, headers={"host": "rebound.example"}).status_code == 400
-    assert client.get("/health").json() == {"ok": True, "waiting": 0}
+    assert client.get("/health").json() == {"ok": True, "waiting": 0, "redacted": 0}
 
 
 def test_a_store_that_is_gone_is_told_by_health_and_by_an_export(store: Store, tmp_path: Path) -> None:
