@@ -12,9 +12,10 @@ from flows.serving import promote
 from flows.training_data import TrainingData
 from flows.workspace import Workspace
 from models import gate
-from models.arms import ARMS, ArmTrial, fit_arm, try_arms
-from models.judging import judge_rows
+from models.arms import ARMS, Arm, Model, fit_arm, try_arms
+from models.judging import judge_calibration, judge_rows
 from models.out_of_fold import OutOfFold
+from models.poison import influences
 from models.trigger import TriggerVerdict
 from store.changes import changes_of
 from store.corrections import correction, set_state
@@ -35,8 +36,10 @@ def train(
     again = {each.arm for each in data.refused if each.data_digest == data.digest and each.arm}
     trials = try_arms(out_of_fold, data.served, incumbent=data.incumbent, barred=sorted({*data.barred, *again}))
     row = new_row(workspace, data.name, "refused", "no arm could be trained on these rows", numbers=numbers)
+    model = None
     if trials[0].score is not None:
-        row = _judge(workspace, data, out_of_fold, trials[0], numbers)
+        stages, model = _judge(workspace, data, out_of_fold, ARMS[trials[0].arm])
+        row = _told(workspace, data, trials[0].arm, stages, numbers)
     row = row.model_copy(
         update={
             "trace_ids": tuple(each.row.trace_id for each in data.new if each.row.trace_id is not None),
@@ -47,30 +50,45 @@ def train(
             "numbers": {**numbers, "rows": float(len(data.new)), "held_rows": float(data.held)},
         }
     )
-    if row.decision == "refused":
+    if model is None or row.decision == "refused":
         return leave_row(workspace, row)
-    return _promote(workspace, data, row, verdict)
+    return _promote(workspace, data, row, model, verdict)
 
 
 def _judge(
-    workspace: Workspace,
-    data: TrainingData,
-    out_of_fold: OutOfFold,
-    best: ArmTrial,
-    numbers: dict[str, float | None],
+    workspace: Workspace, data: TrainingData, out_of_fold: OutOfFold, arm: Arm
+) -> tuple[tuple[GateStage, ...], Model | None]:
+    """The stages of the gate; and the model of all rows, which the last stage looks at, where the others passed."""
+    stages = gate.judge(
+        judge_rows(arm, out_of_fold, data.served, incumbent=data.incumbent),
+        policy=workspace.policy,
+        checks=_checks(data),
+        calibrated=judge_calibration(arm, out_of_fold, incumbent=data.incumbent),
+        look=1 + len(data.refused),
+    )
+    if not gate.passed(stages):
+        return stages, None
+    model = fit_arm(arm, data.base, data.rows, task=data.task)
+    # in profile `benchmark` a named reviewer, an authority, accepted every label
+    questioned = data.rows if workspace.policy.reviewer is None else []
+    found, fits = influences(model, arm, data.base, questioned, task=data.task)
+    out_of_fold.estimator_fits += model.estimator_fits + fits
+    return (*stages, gate.judge_sources(found)), model
+
+
+def _told(
+    workspace: Workspace, data: TrainingData, arm: str, stages: tuple[GateStage, ...], numbers: dict[str, float | None]
 ) -> Retrain:
-    """The best arm before the gate: a row that says promoted or refused."""
-    judged = judge_rows(ARMS[best.arm], out_of_fold, data.served, incumbent=data.incumbent)
-    stages = gate.judge(judged, policy=workspace.policy, checks=_checks(data), look=1 + len(data.refused))
+    """The row that says promoted or refused, and why."""
     decision: RetrainDecision = "promoted" if gate.passed(stages) else "refused"
     failed = [stage for stage in stages if stage.verdict != "passed"]
     reason = (
-        f"{best.arm} passed every stage of the gate"
+        f"{arm} passed every stage of the gate"
         if not failed
-        else f"{best.arm}: the gate's {failed[0].stage} stage says {failed[0].verdict}: {failed[0].sentence}"
+        else f"{arm}: the gate's {failed[0].stage} stage says {failed[0].verdict}: {failed[0].sentence}"
     )
     row = new_row(workspace, data.name, decision, reason, to_yes=gate.to_yes(stages), numbers=numbers)
-    return row.model_copy(update={"arm": best.arm, "gate": stages, "metrics": _metrics(stages)})
+    return row.model_copy(update={"arm": arm, "gate": stages, "metrics": _metrics(stages)})
 
 
 def _checks(data: TrainingData) -> dict[str, bool | None]:
@@ -81,10 +99,9 @@ def _metrics(stages: Sequence[GateStage]) -> dict[str, float | None]:
     return {f"{stage.stage}_{name}": value for stage in stages for name, value in stage.numbers.items()}
 
 
-def _promote(workspace: Workspace, data: TrainingData, row: Retrain, verdict: TriggerVerdict) -> Retrain:
-    """Fit the winner on all rows, keep it, and serve it; the holds of what it learnt start now."""
+def _promote(workspace: Workspace, data: TrainingData, row: Retrain, model: Model, verdict: TriggerVerdict) -> Retrain:
+    """Keep the model of all rows, and serve it; the holds of what it learnt start now."""
     rows = [*data.base, *data.rows]
-    model = fit_arm(ARMS[row.arm or ""], data.base, data.rows, task=data.task)
     parent = None if data.live is None else data.live.id
     try:
         made = keep(workspace, data.name, model, row.arm or "", rows, parent=parent)
@@ -95,7 +112,6 @@ def _promote(workspace: Workspace, data: TrainingData, row: Retrain, verdict: Tr
             "version": made.id,
             "parent": parent,
             "reason": f"{row.reason}; {verdict.reason}",
-            "estimator_fits": row.estimator_fits + model.estimator_fits,
         }
     )
     with workspace.write() as connection:

@@ -6,15 +6,19 @@ The stages themselves are in `models.gate_stages`, the paired rows come from `mo
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from models.calibration import Calibrated
 from models.gate_stages import (
     STRICT_FLIP_ROWS,
     JudgedRow,
+    calibration,
     flips,
     global_,
     integrity,
+    poison,
     slices,
     target,
 )
+from models.poison import Influence
 from models.sequential import clopper_pearson_upper, exact_loss_bound, noninferiority_bound, wins_needed
 from store.records.policy import Policy
 from store.records.weights import GateStage
@@ -24,9 +28,16 @@ _FACTORS = tuple(1.05**power for power in range(1, 120))
 
 
 def judge(
-    rows: Sequence[JudgedRow], *, policy: Policy, checks: Mapping[str, bool | None], look: int = 1
+    rows: Sequence[JudgedRow],
+    *,
+    policy: Policy,
+    checks: Mapping[str, bool | None],
+    calibrated: Calibrated | None,
+    look: int = 1,
 ) -> tuple[GateStage, ...]:
     """The stages in order, each with its numbers and sentence; `slices` only where there are out-of-scope rows.
+
+    The last one, `poison`, needs the model that would be served: `judge_sources`, once all of these have passed.
 
     `checks` are the integrity checks by name, None where one was not made. `look` is 1 for the first candidate judged
     on these rows and one more for each further one: from the second on the error is spent.
@@ -37,8 +48,14 @@ def judge(
         global_(rows, policy),
         slices(rows),
         flips(rows, policy),
+        calibration(calibrated),
     )
     return tuple(stage for stage in stages if stage is not None)
+
+
+def judge_sources(found: Sequence[Influence]) -> GateStage:
+    """The stage `poison` over what each of the largest sources changes."""
+    return poison(found)
 
 
 def passed(stages: Sequence[GateStage]) -> bool:
@@ -105,12 +122,26 @@ def _flips_way(numbers: Mapping[str, float | None]) -> str:
     return "another arm, such as `exceptions`: this one breaks too many right answers for any number of labels"
 
 
+def _calibration_way(numbers: Mapping[str, float | None]) -> str:
+    return (
+        "another arm, or more labelled answers: the temperature is fitted on them" if numbers["rows"] else "a base set"
+    )
+
+
+def _poison_way(numbers: Mapping[str, float | None]) -> str:
+    if not numbers.get("canaries"):
+        return "a base set, whose inputs are the canaries"
+    return "look at that source's labels (`filmroom trust`), or name it under `[policy] trusted`"
+
+
 _WAYS = {
     "integrity": _integrity_way,
     "target": _target_way,
     "global": _global_way,
     "slices": _slices_way,
     "flips": _flips_way,
+    "calibration": _calibration_way,
+    "poison": _poison_way,
 }
 
 

@@ -6,6 +6,8 @@ Each takes paired rows and gives a verdict with its numbers and a sentence; "not
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from models.calibration import Calibrated
+from models.poison import Influence
 from models.sequential import (
     clopper_pearson_upper,
     e_value,
@@ -18,7 +20,7 @@ from store.records.policy import Policy
 from store.records.production import Record
 from store.records.weights import GateStage
 
-StageName = Literal["integrity", "target", "global", "slices", "flips"]
+StageName = Literal["integrity", "target", "global", "slices", "flips", "calibration", "poison"]
 Outcome = Literal["passed", "failed", "not measured"]
 STRICT_FLIP_ROWS = 299
 """The fewest formerly right rows at which no newly wrong one bounds the flip rate by 1 %."""
@@ -28,6 +30,10 @@ FEW_DISCORDANT = 10
 """Below it the normal approximation gives way to exact bounds."""
 SLICE_MARGINS = ((800, 0.02), (125, 0.05))
 """Fewest rows of a slice to the share of them it may lose, at 95 % confidence."""
+MOST_WORSE_CALIBRATED = 0.02
+"""By how much the challenger's expected calibration error may exceed the champion's."""
+MOST_STEERED = 0.01
+"""Share of the canaries that leaving one source out may change."""
 SMALL_SLICE_MARGIN = 0.05
 """Share of its rows that a smaller slice may lose on balance: too few to bound it."""
 
@@ -230,6 +236,39 @@ def flips(rows: Sequence[JudgedRow], policy: Policy) -> GateStage:
         f"{max(0.0, pairs.loss_bound):.1%} lost, {policy.delta_small:.0%} allowed"
     )
     return _stage("flips", "passed" if passed else "failed", numbers, sentence)
+
+
+def calibration(found: Calibrated | None) -> GateStage:
+    """Expected calibration error worse by at most .02; what chance alone explains at 95 % does not refuse."""
+    if found is None or not found.rows:
+        return _stage("calibration", "not measured", {"rows": 0.0}, "no row in scope to compare confidences on")
+    numbers: dict[str, float | None] = found.model_dump()
+    sentence = (
+        f"expected calibration error {found.champion:.3f} and now {found.challenger:.3f} over {found.rows} rows: worse by at "
+        f"least {max(0.0, found.worse_lower):.3f} at 95 % confidence, {MOST_WORSE_CALIBRATED:.2f} allowed"
+    )
+    passed = found.worse_lower <= MOST_WORSE_CALIBRATED
+    return _stage("calibration", "passed" if passed else "failed", numbers, sentence)
+
+
+def poison(found: Sequence[Influence]) -> GateStage:
+    """Leaving out any source changes at most 1 % of the canaries' answers."""
+    numbers: dict[str, float | None] = {"sources": float(len(found))}
+    if not found:
+        return _stage("poison", "passed", numbers, "no source but authorities gave enough rows to steer the model")
+    if not found[0].canaries:
+        return _stage("poison", "not measured", numbers, "the base set has no row to ask as a canary")
+    worst = max(found, key=lambda each: each.share)
+    numbers |= {
+        "worst_changed": float(worst.changed),
+        "canaries": float(worst.canaries),
+        "worst_rows": float(worst.rows),
+    }
+    sentence = (
+        f"of {len(found)} sources left out in turn, {worst.source} changes most: {worst.changed} of {worst.canaries} canaries "
+        f"by {worst.rows} rows, {MOST_STEERED:.0%} allowed"
+    )
+    return _stage("poison", "passed" if worst.share <= MOST_STEERED else "failed", numbers, sentence)
 
 
 def _counts(pairs: Pairs) -> dict[str, float | None]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from models.calibration import Calibrated, compare_calibration
 from models.fitting import ARMS, BASE, Arm, Task, truth_of
 from models.gate_stages import JudgedRow
 from models.out_of_fold import OutOfFold
@@ -39,6 +40,17 @@ def judge_rows(
     before = out_of_fold.base_answers(ARMS[incumbent], with_new=False)
     pairs = zip(base, before, out_of_fold.base_answers(arm, with_new=True), strict=True)
     return (*(_judged(row, old, new_, task, in_cluster=False, golden=golden) for row, old, new_ in pairs), *fresh)
+
+
+def judge_calibration(arm: Arm, out_of_fold: OutOfFold, *, incumbent: str) -> Calibrated | None:
+    """Calibration over the base rows in scope, by refits that have not seen them; None without such rows."""
+    truths = [truth_of(row, out_of_fold.task) for row in out_of_fold.base]
+    sides = []
+    for side, with_new in ((ARMS[incumbent], False), (arm, True)):
+        predictions = out_of_fold.base_predictions(side, with_new=with_new)
+        pairs = [(p, truth) for p, truth in zip(predictions, truths, strict=True) if truth is not None]
+        sides.append(([p.confidence for p, _ in pairs], [p.label == truth for p, truth in pairs]))
+    return compare_calibration(sides[0], sides[1], seed=out_of_fold.task.seed)
 
 
 def _judged(

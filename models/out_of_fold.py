@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from models.dataset import text_of
 from models.fitting import Arm, Model, Task, fit_arm
 from models.splits import folds_of
+from models.text_model import Prediction
 from store.records.weights import DatasetRow
 
 Answers = list[str | None]
 """One answer a row; None: rejected."""
+Predictions = list[Prediction]
 FOLDS = 5
 """Over the correction rows: refits on halves learn from half of them and repair too little."""
 BASE_FOLDS = 3
@@ -28,8 +30,8 @@ class OutOfFold:
         self.estimator_fits = 0
         """Calls of an estimator's `fit` so far."""
         self._fold_of = folds_of(new, folds)
-        self._known: dict[tuple[str, int], Answers] = {}
-        self._known_base: dict[tuple[str, bool], Answers] = {}
+        self._known: dict[tuple[str, int], Predictions] = {}
+        self._known_base: dict[tuple[str, bool], Predictions] = {}
 
     def positions(self, fold: int) -> list[int]:
         """Positions of the new rows of one fold."""
@@ -52,31 +54,33 @@ class OutOfFold:
             held = [self.new[i] for i in self.positions(fold)]
             others = [row for row, other in zip(self.new, self._fold_of, strict=True) if other != fold]
             self._known[arm.name, fold] = self._asked(arm, self.base, others, held)
-        return self._known[arm.name, fold]
+        return [prediction.answer for prediction in self._known[arm.name, fold]]
 
     def base_answers(self, arm: Arm, *, with_new: bool) -> Answers:
         """Answers to all base rows by models of the other base folds and, `with_new`, of new rows apart from them too."""
+        return [prediction.answer for prediction in self.base_predictions(arm, with_new=with_new)]
+
+    def base_predictions(self, arm: Arm, *, with_new: bool) -> Predictions:
+        """The predictions behind `base_answers`."""
         if (arm.name, with_new) not in self._known_base:
-            self._known_base[arm.name, with_new] = self._base_answers(arm, with_new)
+            self._known_base[arm.name, with_new] = self._on_base(arm, with_new)
         return self._known_base[arm.name, with_new]
 
-    def _base_answers(self, arm: Arm, with_new: bool) -> Answers:
+    def _on_base(self, arm: Arm, with_new: bool) -> Predictions:
         fold_of, new_fold_of = folds_of(self.base, BASE_FOLDS), folds_of(self.new, BASE_FOLDS)
-        answers: Answers = [None] * len(self.base)
+        found: dict[int, Prediction] = {}
         for fold in range(BASE_FOLDS):
             held = [i for i in range(len(self.base)) if fold_of[i] == fold]
             known = [row for row, other in zip(self.base, fold_of, strict=True) if other != fold]
             fresh = [row for row, other in zip(self.new, new_fold_of, strict=True) if with_new and other != fold]
-            found = self._asked(arm, known, fresh, [self.base[i] for i in held])
-            for i, answer in zip(held, found, strict=True):
-                answers[i] = answer
-        return answers
+            found |= dict(zip(held, self._asked(arm, known, fresh, [self.base[i] for i in held]), strict=True))
+        return [found[i] for i in range(len(self.base))]
 
     def _asked(
         self, arm: Arm, base: Sequence[DatasetRow], new: Sequence[DatasetRow], held: Sequence[DatasetRow]
-    ) -> Answers:
+    ) -> Predictions:
         if not held:
             return []
         model: Model = fit_arm(arm, base, new, task=self.task)
         self.estimator_fits += model.estimator_fits
-        return [prediction.answer for prediction in model.predict([text_of(row) for row in held])]
+        return list(model.predict([text_of(row) for row in held]))

@@ -2,11 +2,14 @@ from typing import Literal
 
 import pytest
 
+from models.calibration import Calibrated, compare_calibration
 from models.gate import judge, passed, to_yes
-from models.gate_stages import JudgedRow
+from models.gate_stages import JudgedRow, calibration, poison
+from models.poison import Influence
 from store.records import GateStage, Policy, policy_for
 
 CHECKS = {"digest": True, "canaries": True}
+EVEN = Calibrated(rows=200, champion=0.05, challenger=0.06, worse=0.01, worse_lower=0.0)
 
 
 def _rows(
@@ -34,18 +37,18 @@ def _rows(
 
 
 def _judge(rows: list[JudgedRow], policy: Policy | None = None, look: int = 1) -> dict[str, GateStage]:
-    stages = judge(rows, policy=policy or policy_for("small"), checks=CHECKS, look=look)
+    stages = judge(rows, policy=policy or policy_for("small"), checks=CHECKS, calibrated=EVEN, look=look)
     return {stage.stage: stage for stage in stages}
 
 
 def test_a_clear_repair_that_breaks_nothing_passes_every_stage() -> None:
-    stages = judge(_rows(20, "gained") + _rows(200, "kept"), policy=policy_for("small"), checks=CHECKS)
-    assert ([stage.verdict for stage in stages], passed(stages), to_yes(stages)) == (["passed"] * 4, True, "")
+    stages = judge(_rows(20, "gained") + _rows(200, "kept"), policy=policy_for("small"), checks=CHECKS, calibrated=EVEN)
+    assert ([stage.verdict for stage in stages], passed(stages), to_yes(stages)) == (["passed"] * 5, True, "")
 
 
 def test_gate_refuses_a_candidate_that_was_not_measured() -> None:
-    stages = judge([], policy=policy_for("small"), checks={})
-    assert ([stage.verdict for stage in stages], passed(stages)) == (["not measured"] * 4, False)
+    stages = judge([], policy=policy_for("small"), checks={}, calibrated=None)
+    assert ([stage.verdict for stage in stages], passed(stages)) == (["not measured"] * 5, False)
 
 
 def test_no_stages_are_no_pass() -> None:
@@ -55,7 +58,7 @@ def test_no_stages_are_no_pass() -> None:
 @pytest.mark.parametrize(("check", "verdict"), [(False, "failed"), (None, "not measured")])
 def test_an_integrity_check_that_does_not_hold_refuses(check: bool | None, verdict: str) -> None:
     rows = _rows(20, "gained") + _rows(200, "kept")
-    stages = judge(rows, policy=policy_for("small"), checks={"digest": True, "canaries": check})
+    stages = judge(rows, policy=policy_for("small"), checks={"digest": True, "canaries": check}, calibrated=EVEN)
     assert (stages[0].verdict, passed(stages), to_yes(stages)) == (verdict, False, "train it again: canaries")
 
 
@@ -108,7 +111,7 @@ def test_a_small_slice_may_lose_a_twentieth_of_its_rows() -> None:
 
 
 def test_slices_are_not_listed_without_out_of_scope_rows() -> None:
-    assert list(_judge(_rows(20, "gained"))) == ["integrity", "target", "global", "flips"]
+    assert list(_judge(_rows(20, "gained"))) == ["integrity", "target", "global", "flips", "calibration"]
 
 
 def test_the_standard_allows_no_flip_in_299_and_one_in_473() -> None:
@@ -150,3 +153,22 @@ def test_the_way_to_yes_is_a_way_to_yes() -> None:
     short = _judge(_rows(30, "gained") + _rows(250, "kept"), policy)["flips"]
     assert to_yes([short]) == "confirm 49 more right answers, none of them newly wrong"
     assert _judge(_rows(30, "gained") + _rows(299, "kept"), policy)["flips"].verdict == "passed"
+
+
+@pytest.mark.parametrize(("lower", "verdict"), [(0.02, "passed"), (0.03, "failed")])
+def test_confidences_that_mean_less_than_before_refuse(lower: float, verdict: str) -> None:
+    found = Calibrated(rows=300, champion=0.03, challenger=0.08, worse=0.05, worse_lower=lower)
+    assert calibration(found).verdict == verdict
+
+
+@pytest.mark.parametrize(("changed", "verdict"), [(1, "passed"), (2, "failed")])
+def test_a_source_that_steers_the_canaries_is_refused_by_name(changed: int, verdict: str) -> None:
+    stage = poison([Influence(source="mallory", rows=9, changed=changed, canaries=100)])
+    assert (stage.verdict, "mallory changes most" in stage.sentence) == (verdict, True)
+
+
+def test_calibration_is_compared_on_the_same_rows() -> None:
+    right = [True] * 80 + [False] * 20
+    found = compare_calibration(([0.8] * 100, right), ([0.99] * 100, right), seed=0)
+    assert found is not None
+    assert (round(found.champion, 2), round(found.challenger, 2), found.worse_lower > 0.02) == (0.0, 0.19, True)

@@ -1,0 +1,51 @@
+"""Does any one source steer the model? A refit without it may change hardly an answer to the canaries."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from models.dataset import text_of
+from models.fitting import BASE, Arm, Model, Task, fit_arm
+from store.records.production import Record
+from store.records.weights import DatasetRow
+
+CANARIES = 500
+"""Base inputs asked of both models at the most."""
+SOURCES = 5
+"""Sources left out in turn, those with the most rows."""
+FEWEST_ROWS = 3
+"""A source with fewer rows is not left out."""
+
+
+class Influence(Record):
+    """What one source changes."""
+
+    source: str
+    rows: int
+    changed: int
+    """Canaries that the model without the source answers otherwise."""
+    canaries: int
+
+    @property
+    def share(self) -> float:
+        return self.changed / self.canaries if self.canaries else 1.0
+
+
+def influences(
+    model: Model, arm: Arm, base: Sequence[DatasetRow], new: Sequence[DatasetRow], *, task: Task
+) -> tuple[tuple[Influence, ...], int]:
+    """What each of the largest sources of the `new` rows changes in `model`, and the estimator fits that took.
+
+    Authorities and the base set answer for themselves and are not left out.
+    """
+    sizes = Counter(row.source for row in new if not row.authority and row.source != BASE)
+    suspects = [source for source, rows in sizes.most_common(SOURCES) if rows >= FEWEST_ROWS]
+    texts = list(dict.fromkeys(text_of(row) for row in base if row.source == BASE))[:CANARIES]
+    before = [prediction.answer for prediction in model.predict(texts)] if suspects else []
+    found, fits = [], 0
+    for source in suspects:
+        without = fit_arm(arm, base, [row for row in new if row.source != source], task=task)
+        fits += without.estimator_fits
+        after = [prediction.answer for prediction in without.predict(texts)]
+        changed = sum(a != b for a, b in zip(before, after, strict=True))
+        found.append(Influence(source=source, rows=sizes[source], changed=changed, canaries=len(texts)))
+    return tuple(found), fits
