@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -266,3 +268,41 @@ def test_a_large_array_of_rows_is_read_in_little_memory(tmp_path: Path) -> None:
     read_items, megabytes = map(int, done.stdout.split())
     assert read_items == 30_000 + 7919
     assert megabytes < 250
+
+
+def test_an_export_to_a_bucket_as_parquet_reads_like_its_jsonl(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = [
+        observation(1, metadata={"a": "b"}, usage_details={"input": 5, "output": 7}),
+        observation(
+            2,
+            metadata={"a": "c"},
+            usage_details={"input": 1, "output": 2},
+            type="GENERATION",
+            input='[{"role": "user", "content": "hi"}]',
+            output='"hello"',
+        ),
+    ]
+    table = pyarrow.Table.from_pylist(rows)
+    parquet.write_table(table, tmp_path / "observations.parquet")
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert recognise(tmp_path / "observations.parquet").name == "langfuse"
+    assert list(read(tmp_path / "observations.parquet")) == list(read(tmp_path / "rows.jsonl"))
+
+
+def test_maps_decimals_and_times_of_parquet_are_read_as_they_are_meant(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {
+        "id": ["t1"], "timestamp": pyarrow.array([datetime(2026, 1, 5, 10, tzinfo=UTC)], pyarrow.timestamp("ms")), 
+        "name": ["support"], "project_id": ["p"], "user_id": ["u7"], "session_id": ["s"], "tags": [["a"]], "total_cost": [Decimal("0.5")],
+        "metadata": pyarrow.array([[("plan", "pro")]], pyarrow.map_(pyarrow.string(), pyarrow.string())),
+    }  # fmt: skip
+    parquet.write_table(pyarrow.table(columns), tmp_path / "traces.parquet")
+    [trace] = read(tmp_path / "traces.parquet")
+    assert isinstance(trace, Trace)
+    assert (trace.started_us, trace.user) == (1_767_607_200_000_000, "u7")
+    assert trace.attributes["metadata"] == {"plan": "pro"}

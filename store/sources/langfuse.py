@@ -28,6 +28,7 @@ from store.sources.langfuse_rows import (
 )
 from store.sources.langfuse_scores import TYPES, column_scores, score_feedback
 from store.sources.media import may_hold_media, shortened
+from store.sources.parquet import names_in, parquet_rows
 from store.sources.payload import Object, packed
 from store.sources.rows import header_of, read_rows
 
@@ -45,6 +46,8 @@ def recognise(sample: Sample) -> str | None:
         found = _shape(value)
         if found is not None:
             return f"Langfuse {found}"
+    if (names := names_in(sample)) and (table := _table(dict.fromkeys(names), by_names=True)):
+        return f"a Langfuse table of {table}"
     if not sample.values and (header := header_of(sample)):
         row = in_snake_case(dict.fromkeys(column.strip() for column in header))
         table = _table(row, by_names=True)
@@ -93,8 +96,11 @@ def items_of_page(
 
 
 def _records(path: Path) -> Iterator[JsonRecord | Rejected]:
-    """The JSON objects of a file; a row of CSV as an object whose empty cells are null."""
-    for row in read_rows(path, take_sample(path)):
+    """The JSON objects of a file; a row of CSV as an object whose empty cells are null, one of Parquet as it is."""
+    if names_in(sample := take_sample(path)):
+        yield from parquet_rows(path)
+        return
+    for row in read_rows(path, sample):
         if isinstance(row, Rejected):
             yield row
             continue

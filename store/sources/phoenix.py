@@ -18,8 +18,9 @@ from store.sources.fields import as_text, make
 from store.sources.files import reject
 from store.sources.json_records import JsonRecord, json_records, take_sample
 from store.sources.otlp_json import printed_span, raw_span
+from store.sources.parquet import parquet_rows
 from store.sources.payload import object_of
-from store.sources.phoenix_table import is_parquet, is_row, parquet_rows, row_span
+from store.sources.phoenix_table import is_parquet, is_row, row_span
 from store.sources.rows import Row, header_of, read_rows
 from store.sources.span_feedback import annotator, score_of
 from store.sources.span_window import SpanWindow

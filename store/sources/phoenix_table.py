@@ -1,30 +1,21 @@
 """Phoenix's dataframe of spans, saved as CSV, JSONL or Parquet: a row a span, lists nested, times as pandas wrote them."""
 
 import re
-from collections.abc import Iterator
-from datetime import datetime
-from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import JsonValue
 
-from store.errors import InputError
 from store.sources.contract import Sample
 from store.sources.indexed import untangled
-from store.sources.json_records import JsonRecord
 from store.sources.otel import RawSpan
 from store.sources.otlp_json import printed_span
+from store.sources.parquet import has_columns
 from store.sources.payload import decoded
-from store.sources.sanitise import clean
 
 Object = dict[str, JsonValue]
 
 _ATTRIBUTES = "attributes."
 _IDS = {"context.span_id", "context.trace_id"}
-_MAGIC = b"PAR1"
-_FOOTER_BYTES = 1024 * 1024
-_ROWS = 200
 _WHOLE = re.compile(r"\d{1,18}\.0")
 
 
@@ -57,32 +48,8 @@ def row_span(row: Object, zone: ZoneInfo | None) -> RawSpan:
 
 
 def is_parquet(sample: Sample) -> bool:
-    """Whether it is such a dataframe as Parquet: the columns' names stand as they are at the file's end."""
-    if not sample.head.startswith(_MAGIC):
-        return False
-    with sample.path.open("rb") as file:
-        file.seek(max(0, file.seek(0, 2) - _FOOTER_BYTES))
-        footer = file.read()
-    return all(name.encode() in footer for name in _IDS)
-
-
-def parquet_rows(path: Path) -> Iterator[JsonRecord]:
-    """The rows of a Parquet file, numbered from 1. Raises InputError where `pyarrow` is not there, or the file is damaged."""
-    try:
-        from pyarrow import ArrowInvalid, parquet
-    except ImportError as error:
-        raise InputError(
-            f"{path}: reading Parquet takes pyarrow: install filmroom[parquet], or export the file as JSONL"
-        ) from error
-    number = 0
-    try:
-        for batch in parquet.ParquetFile(path).iter_batches(batch_size=_ROWS):
-            for row in batch.to_pylist():
-                number += 1
-                value: Any = {column: _plain(cell) for column, cell in row.items()}
-                yield JsonRecord(number, value, repr(value).encode("utf-8", "replace"))
-    except (ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: the Parquet file is damaged after {number} rows: {error}") from error
+    """Whether it is such a dataframe as Parquet."""
+    return has_columns(sample, _IDS)
 
 
 def _nested(cell: JsonValue) -> JsonValue:
@@ -94,14 +61,3 @@ def _nested(cell: JsonValue) -> JsonValue:
 
 def _is_literal(cell: JsonValue) -> bool:
     return isinstance(cell, str) and cell[:2] in ("[{", "['", "{'", "[]")
-
-
-def _plain(cell: Any) -> JsonValue:
-    """A cell of Arrow as JSON; what a structure lacks in this row is left out."""
-    if isinstance(cell, datetime):
-        return cell.isoformat()
-    if isinstance(cell, dict):
-        return {str(name): _plain(item) for name, item in cell.items() if item is not None}
-    if isinstance(cell, list):
-        return [_plain(item) for item in cell]
-    return clean(cell)
