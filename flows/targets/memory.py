@@ -28,11 +28,11 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
         return proposal
     if not isinstance(answer, dict):
         raise NotAllowed(f"the answer must be {NEEDED}")
-    given = proposal.operations[:1] if answer.get("scope") == "global" else proposal.operations
     try:
-        facts = [signed_fact(each, answer, reviewer) for each in given]
+        made = [signed_fact(each, answer, reviewer) for each in proposal.operations]
     except (ValidationError, TypeError) as error:
         raise NotAllowed(f"that is not a fact: needed is {NEEDED}, and a user it is about") from error
+    facts = list({(fact.scope, fact.scope_id, fact.subject): fact for fact in reversed(made)}.values())[::-1]
     operations = tuple(operation(fact).model_copy(update={"signed_by": reviewer}) for fact in facts)
     whom = "everybody" if facts[0].scope == "global" else ", ".join(sorted({fact.scope_id for fact in facts})[:3])
     summary = f"Remember for {whom}: {shown(facts[0])}"

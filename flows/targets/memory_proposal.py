@@ -69,14 +69,45 @@ def _facts(cluster: Cluster, cases: Sequence[Case]) -> tuple[list[Fact], list[Ga
     newer stays."""
     facts: list[Fact] = []
     refused: list[GateVerdict] = []
+    settled = _settled(cluster, [fact for case in cases for fact in _of_case(cluster, case)])
     for case in sorted(cases, key=lambda each: -(each.episode.trace.started_us or 0)):
         for fact in _of_case(cluster, case):
-            verdict = judge_write(fact, (), beside=facts)
+            verdict = settled.get((fact.scope_id, fact.predicate)) or judge_write(fact, (), beside=facts)
             if verdict.verdict == "write":
-                facts.append(fact)
-            elif verdict.check not in ("duplicate", "contradiction"):
+                if not (cluster.fingerprint.intent and any(_same_answer(fact, other) for other in facts)):
+                    facts.append(fact)
+            elif verdict.check not in ("duplicate", "contradiction") or verdict in settled.values():
                 refused.append(verdict)
     return facts, refused
+
+
+def _settled(cluster: Cluster, facts: Sequence[Fact]) -> dict[tuple[str, str], GateVerdict]:
+    """User and predicate of which that user says different things in this cluster: nobody knows which is meant.
+
+    Of a named predicate two values are a change of mind, and the newer wins; three are none. Answers to questions of one
+    intent are to one and the same question.
+    """
+    said: dict[tuple[str, str], set[str]] = {}
+    for fact in facts:
+        if fact.predicate == SAID or (fact.predicate == ANSWER and not cluster.fingerprint.intent):
+            continue
+        value = fact.value.get("answer") if fact.predicate == ANSWER and isinstance(fact.value, dict) else fact.value
+        said.setdefault((fact.scope_id, fact.predicate), set()).add(" ".join(text_of(value).casefold().split()))
+    return {
+        (user, predicate): GateVerdict(verdict="refuse", check="contradiction",
+                                       reason=f"contradiction: {user} says {len(values)} different things")
+        for (user, predicate), values in said.items()
+        if len(values) > (1 if predicate == ANSWER else 2)
+    }  # fmt: skip
+
+
+def _same_answer(one: Fact, other: Fact) -> bool:
+    """Whether both answer questions of one user alike."""
+    if not (one.scope_id == other.scope_id and one.predicate == other.predicate == ANSWER):
+        return False
+    return (
+        isinstance(one.value, dict) and isinstance(other.value, dict) and one.value["answer"] == other.value["answer"]
+    )
 
 
 def _of_case(cluster: Cluster, case: Case) -> list[Fact]:
