@@ -21,10 +21,10 @@ export DO_NOT_TRACK := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format install lock clean
+.PHONY: help demo test check format install lock screenshots clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' Makefile
 
 demo: $(INSTALLED) ## a whole season of an agent that gets better, without network or account
 	@$(BIN)/filmroom demo
@@ -49,6 +49,9 @@ lock: $(CREATED) ## write requirements/ anew; LOCK=--upgrade takes newer release
 	$(PIP) install --quiet uv
 	$(COMPILE) --output-file requirements/run.txt
 	$(COMPILE) --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+
+screenshots: $(INSTALLED) ## take the pictures in docs/screenshots anew; needs Chromium
+	@$(BIN)/python docs/screenshots.py
 
 clean: ## remove .venv and everything that was generated
 	rm -rf "$(VENV)" build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

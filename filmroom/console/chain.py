@@ -5,8 +5,8 @@ from typing import Any
 from filmroom.console.format import href
 from store.records import Record
 
-WIDTH, HEIGHT = 168, 40
-GAP_X, GAP_Y = 36, 12
+WIDTH, HEIGHT = 140, 40
+GAP_X, GAP_Y = 28, 12
 MOST_A_COLUMN = 7
 """Nodes drawn of one kind and depth; the rest is one node that counts them."""
 MOST_COLUMNS = 9
@@ -48,7 +48,7 @@ def picture(found: dict[str, Any]) -> Picture:
     >>> found = {"id": "chg_0", "kind": "change", "causes": [{"id": "cor_0", "kind": "correction", "causes": []}],
     ...          "effects": []}
     >>> [(each.kind, each.x) for each in picture(found).nodes]
-    [('correction', 0), ('change', 204)]
+    [('correction', 0), ('change', 168)]
     """
     kinds: dict[str, str] = {found["id"]: found["kind"]}
     causes: set[tuple[str, str]] = set()
@@ -61,7 +61,22 @@ def picture(found: dict[str, Any]) -> Picture:
     for id_, depth in depths.items():
         columns.setdefault(depth, []).append(id_)
     kept = sorted(columns, key=abs)[:MOST_COLUMNS]
+    _straighten(columns, edges)
     return _placed({depth: columns[depth] for depth in sorted(kept)}, kinds, edges, found["id"])
+
+
+def _straighten(columns: dict[int, list[str]], edges: set[tuple[str, str]]) -> None:
+    """Put each column in the order of what it leads to, or comes from, nearer to the subject: fewer lines cross."""
+    near: dict[str, list[str]] = {}
+    for cause, effect in edges:
+        near.setdefault(cause, []).append(effect)
+        near.setdefault(effect, []).append(cause)
+    for depth in sorted(columns, key=abs)[1:]:
+        inner = {id_: row for row, id_ in enumerate(columns.get(depth - (1 if depth > 0 else -1), []))}
+        rows = {
+            id_: min((inner[each] for each in near.get(id_, []) if each in inner), default=0) for id_ in columns[depth]
+        }
+        columns[depth].sort(key=lambda id_: (rows[id_], id_))
 
 
 def _walk(node: dict[str, Any], name: str, kinds: dict[str, str], edges: set[tuple[str, str]]) -> None:

@@ -1,10 +1,11 @@
 """How values are shown: moments, spans of time, shares, ids, JSON."""
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 PAGES = {
     "trc": "/traces/{}",
@@ -110,6 +111,24 @@ def pretty(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, indent=1, ensure_ascii=False, default=str)
+
+
+_TICKED = re.compile(r"`([^`\n]{1,200})`")
+_FOR_THE_TERMINAL = re.compile(r"\s*\(--answer[^)]*\)")
+
+
+def prose(text: Any) -> Markup:
+    """A sentence of ours, escaped, with what stands in backticks as code, and without options of the command line.
+
+    >>> prose("`get_order` <fails> (--answer LABEL)")
+    Markup('<code>get_order</code> &lt;fails&gt;')
+    """
+    plain = _FOR_THE_TERMINAL.sub("", printable(str(text)))
+    parts = _TICKED.split(plain)
+    pieces = (
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
+    )
+    return Markup("").join(pieces)
 
 
 def printable(text: str) -> str:

@@ -25,6 +25,7 @@ def environment() -> Environment:
     )
     found.filters.update(
         moment=shown.moment, span=shown.span, share=shown.share, number=shown.number, pretty=shown.pretty,
+        prose=shown.prose,
         printable=lambda text: shown.printable(str(text)), blocks=blocks,
     )  # fmt: skip
     found.globals.update(href=shown.href, ago=shown.ago, static=static, LONG_TEXT=shown.LONG_TEXT)

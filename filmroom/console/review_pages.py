@@ -22,7 +22,7 @@ LONGEST_LOOK_S = 1800.0
 ANSWERS = {
     "context": (
         "The rule, in your words",
-        "One sentence for the prompt; you sign it. Or JSON with action and argument.",
+        "One sentence for the prompt; you sign it. Or JSON with action and argument, a note, or an example.",
     ),
     "memory": ("The fact", 'JSON, for example {"predicate": "pickup_shop", "value": "Elm Street"}.'),
     "tooling": ("The policy", 'JSON, for example {"retries": 2, "timeout_s": 10}. It replaces what is proposed.'),
