@@ -86,7 +86,7 @@ def signature(key: str, timestamp: str, body: bytes) -> str:
     """HMAC-SHA256 over `TIMESTAMP.BODY`, so that an old post cannot be sent again as a new one.
 
     >>> signature("key", "0", b"{}")[:14]
-    'sha256=29f4652'
+    'sha256=7314351'
     """
     return "sha256=" + hmac.new(key.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
