@@ -141,8 +141,8 @@ class Tool:
     """Days between which it is unavailable."""
     error: str | None = None
     """What it answers to every call; None: it works."""
-    silent: bool = False
-    """It answers, and with nothing."""
+    silent_from: float | None = None
+    """Day from which it answers with nothing, without an error."""
 
 
 def _schema(*names: str) -> dict[str, JsonValue]:
@@ -315,9 +315,10 @@ class _Steps:
             value = tool.writes.get(name, {}).get(values[name], values[name])
             given[name] = value.removeprefix(tool.strips.get(name, "\0"))
         error = self._error(tool, given)
-        output: JsonValue = None if error or tool.silent else {"done": True, **given}
+        silent = tool.silent_from is not None and tool.silent_from <= self.request.day
+        output: JsonValue = None if error or silent else {"done": True, **given}
         self.add(kind="tool", name=intent.tool, input=given, output=output, error=error, status="error" if error else "ok")
-        return error is not None or tool.silent
+        return error is not None or silent
 
     def _error(self, tool: Tool, given: Mapping[str, JsonValue]) -> str | None:
         if tool.error:

@@ -6,7 +6,7 @@ The features are in `models.features`, one function each; what they add up to is
 from collections.abc import Sequence
 
 from models.deployment import Deployment
-from models.features import blame, context, memory, recall, support, tooling, weights
+from models.features import blame, context, memory, probes, reading, recall, support, tooling, weights
 from models.features.material import Feature, Material
 from store.records import TARGETS, Case, Episode, Policy
 
@@ -17,19 +17,14 @@ FEATURES: dict[str, Feature] = {
     **context.FEATURES,
     **memory.FEATURES,
     **weights.FEATURES,
+    **reading.FEATURES,
+    **probes.FEATURES,
     **recall.FEATURES,
     **blame.FEATURES,
     **support.FEATURES,
 }
 
-NOT_MEASURED: tuple[str, ...] = (
-    "rule_ignored",
-    "novelty",
-    "probe_x",
-    "probe_user",
-    "probe_scope",
-    "probe_flag",
-)
+NOT_MEASURED: tuple[str, ...] = ()
 """Features of the table that nothing measures yet: present in every result, as None."""
 
 
@@ -48,7 +43,8 @@ def weigh(
     `attempts_TARGET` are the earlier attempts there that failed to hold.
     """
     material = Material(tuple(cases), tuple(satisfied), deployment, policy, tuple(batch))
-    found = {name: feature(material) for name, feature in FEATURES.items()}
+    wider = material.with_siblings()
+    found = {name: feature(material if name in support.FEATURES else wider) for name, feature in FEATURES.items()}
     tried = {f"attempts_{target}": float(deployment.attempts.get(target, 0)) for target in TARGETS}
     return {**found, **tried, **dict.fromkeys(NOT_MEASURED)}
 

@@ -70,7 +70,7 @@ class Router(Protocol):
 class RulePrior:
     """Softmax of hand-set log-weights over the evidence: a prior, not a fitted model."""
 
-    version: str = "rules-2"
+    version: str = "rules-3"
     base: Mapping[str, float] = field(default_factory=lambda: BASE)
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: WEIGHTS)
 

@@ -1,4 +1,4 @@
-"""A tool answers every call with nothing, without an error."""
+"""From one day on a tool answers every call with nothing, without an error."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ def draw(with_: Draw) -> Scenario:
     name = with_.intent("tool")
     tool = SHOP[name].tool or ""
     begins = float(with_.rng.uniform(10, 50))
-    broken = {**TOOLS, tool: replace(TOOLS[tool], silent=True)}
+    broken = {**TOOLS, tool: replace(TOOLS[tool], silent_from=begins)}
     return Scenario(
         world=with_.world.changed(tools=broken),
         ideal=with_.ideal,

@@ -86,7 +86,10 @@ def model_blamed(material: Material) -> float | None:
 
 
 def _read(material: Material) -> Iterator[tuple[Case, dict[str, float]]]:
-    for case in material.cases:
+    """What each case's comments blame; of a case whose label was corrected the label says it, not the words."""
+    for case, corrections in zip(material.cases, material.corrections, strict=True):
+        if corrections and corrections[-1].is_label:
+            continue
         found = blamed("\n".join(each.comment for each in case.episode.feedback if each.comment))
         if found:
             yield case, found

@@ -2,14 +2,23 @@
 
 import math
 import re
+from collections.abc import Sequence
 
 from models.features.material import Feature, Material, mean, sentences, share
 from models.similarity import cosines
-from models.steps import time_of
+from models.steps import input_text, text_of, time_of
 from models.write_gate import is_about_everybody
+from store.records import Episode
+
+ALIKE = 0.5
+"""Cosine from which a rule says what people said."""
+AGREEING = 3
+"""Users below which nothing is said of their agreement: two agree by chance."""
+
+_WORD = re.compile(r"\w+")
 
 NORMATIVE = re.compile(
-    r"\b(?:always|never|must(?: not)?|only (?:if|when|for|after|with|to)|should(?:n['’]t| not)?|do not|don['’]t|policy|policies"
+    r"\b(?:always|never|must(?: not)?|only (?:if|when|for|after|with|to)|should(?:n['’]t| not)?|(?<!\bi )(?<!you )(?<!they )(?<!we )do(?: not|n['’]t)|policy|policies"
     r"|rules?\b|not allowed|required to|are to be|before (?:you|any)|in all cases|every time|whenever"
     r"|immer|niemals|nie|muss|müssen|darf|dürfen|nur wenn|toujours|jamais|doit|doivent|siempre|nunca|debe|deben)\b",
     re.IGNORECASE,
@@ -37,6 +46,38 @@ def normative(material: Material) -> float | None:
     None where nobody said anything in words. Example: "You must always ask for the order number": 1.
     """
     return mean(share(_is_policy(part) for part in sentences(words)) for words in material.said)
+
+
+def rule_ignored(material: Material) -> float | None:
+    """Share of the cases with words in which an active rule that says what people said stood in the prompt; 0 to 1.
+
+    Says it: a cosine of at least 0.5 with their words. The prompt: the input of a model's step. None without rules, where
+    nobody said anything in words, or where no prompt was logged. Example: the rule "always ask for the order number" is in
+    the prompt, and users write "you must always ask for the order number": 1.
+    """
+    rules = [rule.argument for rule in material.deployment.rules if rule.argument.strip()]
+    if not rules:
+        return None
+    return share(
+        _ignored(words, case.episode, rules) if words else None
+        for case, words in zip(material.cases, material.said, strict=True)
+    )
+
+
+def agreed(material: Material) -> float | None:
+    """Mean share of the words a correction adds that at least half of the other users' corrections add too; 0 to 1.
+
+    Of answers in free text, where no step failed. None below three users with a correction. Example: three users each add "A receipt is
+    needed" to another order's answer: 1; each wants another shop: 0.
+    """
+    added: list[tuple[str, frozenset[str]]] = []
+    for case, items, error in zip(material.cases, material.corrections, material.error_classes, strict=True):
+        if items and not items[-1].is_label and error == "none":
+            words = _words(items[-1].corrected) - _words(items[-1].served) - _words(input_text(case.episode))
+            added.append((case.episode.trace.user or case.episode.trace.id, words))
+    if len({user for user, _ in added}) < AGREEING:
+        return None
+    return mean(_shared(user, words, added) for user, words in added)
 
 
 def version_assoc(material: Material) -> float | None:
@@ -71,12 +112,33 @@ def budget(material: Material) -> float | None:
     return mean(count / limit if count else None for count in tokens)
 
 
+def _ignored(words: str, episode: Episode, rules: Sequence[str]) -> bool | None:
+    prompt = " ".join(text_of(span.input) for span in episode.spans if span.kind == "llm").casefold()
+    if not prompt:
+        return None
+    near = cosines([words], rules)[0]
+    return any(value >= ALIKE and rule.casefold() in prompt for value, rule in zip(near, rules, strict=True))
+
+
+def _shared(user: str, words: frozenset[str], added: Sequence[tuple[str, frozenset[str]]]) -> float | None:
+    others = [theirs for name, theirs in added if name != user]
+    if not words or not others:
+        return None
+    return sum(2 * sum(word in theirs for theirs in others) >= len(others) for word in words) / len(words)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
 def _is_policy(sentence: str) -> bool:
     return NORMATIVE.search(sentence) is not None or is_about_everybody(sentence)
 
 
 FEATURES: dict[str, Feature] = {
     "rule_gap": rule_gap,
+    "rule_ignored": rule_ignored,
+    "agreed": agreed,
     "normative": normative,
     "version_assoc": version_assoc,
     "budget": budget,

@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 from models.corrections import Comparison, differing
 from models.deployment import Deployment
 from models.error_class import error_class
-from models.fingerprint import failing_step
+from models.fingerprint import failing_step, fingerprint
 from models.steps import error_text, label_in, step_name, text_of, tool_calls
-from store.records import Case, Episode, Policy, Span
+from store.records import Case, Episode, Failure, Fingerprint, Policy, Span
 
 _SENTENCE = re.compile(r"[.!?;:|]\s+|\n+")
+SIBLINGS = 100
+"""Failures beside a cluster that are looked at."""
 _READ_LIMIT = 20_000
 """Characters of a text that are split into sentences."""
 
@@ -75,10 +77,35 @@ class Material:
         return tuple(span for episode in self.episodes for span in tool_calls(episode.spans))
 
 
+    def with_siblings(self) -> "Material":
+        """This cluster, or, where nobody said what was wrong with its answers, with the failures beside it where somebody did.
+
+        Beside it: the same last act or none, the same intent and scope, and no step failed there either.
+        """
+        if not self.cases or len(self.cases) > SIBLINGS or any(self.said) or any(self.corrections):
+            return self
+        mine = fingerprint(self.cases[0])
+        if mine.kind != "agent" or mine.error_class != "none":
+            return self
+        known = {case.episode.trace.id for case in self.cases}
+        beside = [_as_case(each) for each in self.batch if each.trace.id not in known and each.feedback]
+        alike = [case for case in beside if _is_beside(fingerprint(case), mine)]
+        return replace(self, cases=(*self.cases, *alike[:SIBLINGS])) if alike else self
+
+
 class Feature(Protocol):
     """One feature: a number in the range its docstring gives; None: not measured, which is never zero."""
 
     def __call__(self, material: Material) -> float | None: ...
+
+
+def _as_case(episode: Episode) -> Case:
+    source = episode.trace.user or "unknown"
+    return Case(failure=Failure(trace_id=episode.trace.id, picked_us=0, probability=1.0, source=source), episode=episode)
+
+
+def _is_beside(other: Fingerprint, mine: Fingerprint) -> bool:
+    return (other.kind, other.error_class, other.intent, other.scope) == ("agent", "none", mine.intent, mine.scope)
 
 
 def share(values: Iterable[bool | None]) -> float | None:

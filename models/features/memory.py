@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 
+from models.corrections import Comparison
 from models.features.material import Feature, Material, mean, served_by, share
 from models.similarity import cosines
 from models.steps import answer_text, input_text, step_name, text_of, time_of
@@ -12,8 +13,12 @@ from store.records import Case, Episode, Span
 
 NEIGHBOURS = 10
 """Nearest inputs of other users that are looked at."""
-ALIKE = 0.3
-"""Cosine from which an input counts as a neighbour."""
+ALIKE = 0.5
+"""Cosine from which an input counts as a neighbour ..."""
+SAME = 0.8
+"""... and for a prediction: there a like input may well mean another class."""
+FEWEST = 3
+"""Neighbours below which nothing is said of their content."""
 MOST = 500
 """At most so many cases and so many satisfied traces are compared; the earliest by trace id, so that it is repeatable."""
 
@@ -41,11 +46,25 @@ def user_concentration(material: Material) -> float | None:
     return count / len(failing) - traffic[user] / traffic.total()
 
 
+def same_user(material: Material) -> float | None:
+    """Probability that two cases are one user's, minus that of two satisfied traces; -1 to 1.
+
+    Unlike `user_concentration` it does not grow by chance in a small cluster: the share of pairs that match, without
+    replacement (Simpson's index). None as there. Example: 3 cases of ann and 3 of bob, among traces of a hundred users: 0.4.
+    """
+    cases = {case.episode.trace.id for case in material.cases}
+    failing = Counter(case.episode.trace.user for case in material.cases if case.episode.trace.user)
+    traffic = Counter(e.trace.user for e in material.satisfied if e.trace.user and e.trace.id not in cases)
+    if failing.total() < 2 or not traffic:
+        return None
+    return _matching(failing) - _matching(traffic)
+
+
 def cross_user_conflict(material: Material) -> float | None:
     """Among the 10 nearest inputs of other users with a satisfied trace, share served the very answer; mean, 0 to 1.
 
-    High: others are content with what this user corrects. Near: cosine of at least 0.3. None where no case has a user
-    with such neighbours. Example: ten others ask the same and are content with the same answer: 1.
+    High: others are content with what this user corrects. Near: cosine of at least 0.5, of a prediction 0.8. None where no case has a
+    user with three such neighbours. Example: ten others ask the same and are content with the same answer: 1.
     """
     cases = [
         (case, step) for case, step in zip(material.cases, material.steps, strict=True) if case.episode.trace.user
@@ -55,6 +74,32 @@ def cross_user_conflict(material: Material) -> float | None:
         return None
     near = cosines([input_text(case.episode) for case, _ in cases], [input_text(item) for item in others])
     return mean(_agreement(case, step, others, near[row]) for row, (case, step) in enumerate(cases))
+
+
+def users_differ(material: Material) -> float | None:
+    """Mean share of other users' corrections of like answers that want something else altogether; 0 to 1.
+
+    Like: an input with a cosine of at least 0.5. Something else: no word in common among those each correction adds. None
+    below three users with a correction in words. Example: asked where to pick up, each of eight users names another
+    shop: 1.
+    """
+    wanted = [
+        (case, _added(case, items[-1]))
+        for case, items in zip(material.cases, material.corrections, strict=True)
+        if items and not items[-1].is_label and case.episode.trace.user
+    ][:MOST]
+    if len({case.episode.trace.user for case, _ in wanted}) < FEWEST:
+        return None
+    asked = [input_text(case.episode) for case, _ in wanted]
+    near = cosines(asked, asked) >= ALIKE
+    return mean(
+        share(
+            not words & theirs
+            for at, (other, theirs) in enumerate(wanted)
+            if near[row, at] and words and theirs and _is_other(other.episode, case)
+        )
+        for row, (case, words) in enumerate(wanted)
+    )
 
 
 def said_before(material: Material) -> float | None:
@@ -93,9 +138,21 @@ def _agreement(
     component = step_name(step) if step else None
     served = served_by(case.episode, component) if component else answer_text(case.episode)
     order = np.argsort(-near, kind="stable")
-    found = [others[place] for place in order if near[place] >= ALIKE and _is_other(others[place], case)][:NEIGHBOURS]
+    alike = SAME if step is not None and step.kind == "predict" else ALIKE
+    found = [others[place] for place in order if near[place] >= alike and _is_other(others[place], case)][:NEIGHBOURS]
     answers = [served_by(item, component) if component else answer_text(item) for item in found]
-    return share(_folded(answer) == _folded(served) for answer in answers if answer is not None)
+    said = [answer for answer in answers if answer is not None]
+    return share(_folded(answer) == _folded(served) for answer in said) if len(said) >= FEWEST else None
+
+
+def _added(case: Case, item: Comparison) -> frozenset[str]:
+    known = {*_folded(item.served).split(), *_folded(input_text(case.episode)).split()}
+    return frozenset(_folded(item.corrected).split()) - known
+
+
+def _matching(counts: Counter[str]) -> float:
+    n = counts.total()
+    return sum(k * (k - 1) for k in counts.values()) / (n * (n - 1)) if n > 1 else 0.0
 
 
 def _is_other(episode: Episode, case: Case) -> bool:
@@ -121,7 +178,7 @@ def _said(case: Case, value: str, earlier: dict[str, list[tuple[int, str]]]) -> 
 def _stale(case: Case, place: int, material: Material) -> bool | None:
     reads = [text_of(record) for span in case.episode.spans for record in span.memories]
     corrections = material.corrections[place]
-    if not reads or not corrections or not corrections[-1].served:
+    if not reads or not corrections or not corrections[-1].served or corrections[-1].is_label:
         return None
     served, corrected = _folded(corrections[-1].served), _folded(corrections[-1].corrected)
     folded = [_folded(text) for text in reads]
@@ -139,7 +196,9 @@ def _folded(text: str | None) -> str:
 
 FEATURES: dict[str, Feature] = {
     "user_concentration": user_concentration,
+    "same_user": same_user,
     "cross_user_conflict": cross_user_conflict,
+    "users_differ": users_differ,
     "said_before": said_before,
     "stale_read": stale_read,
     "first_person": first_person,

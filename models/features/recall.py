@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from models.corrections import Comparison
 from models.features.material import Feature, Material, mean, share
-from models.steps import answer_text, error_text, step_name, text_of
+from models.steps import answer_text, error_text, input_text, step_name, text_of
 from store.records import Case, Episode, Span, SpanKind
 from store.records.identity import canonical_json
 
@@ -21,31 +21,33 @@ NOT_KNOWN = re.compile(
 )
 """Words of not knowing, in English, German, French and Spanish; other languages are not recognised, and count as knowing."""
 
+_ROLES = {"role", "content", "user", "system", "assistant"}
 _WORD = re.compile(r"\w+")
 
 
 def unremembered(material: Material) -> float | None:
-    """Share of the corrected cases with a memory read that did not bring the correction; 0 to 1.
+    """Share of the cases with a memory read that did not bring what was needed; 0 to 1.
 
-    It did not where the records read do not hold it, or where the log does not say them and the answer says that it does
-    not know. None where no corrected case reads a memory. Example: "I don't know" after a read, corrected to "42": 1.
+    Of an answer corrected in words: the correction. Without a correction an answer that says that it does not know counts,
+    and no other is counted. It did not where the records read do not hold it, where there were none, or where the log does not say them and the
+    answer says that it does not know. None where no corrected case reads a memory. Example: "I don't know" after a read, corrected to "42": 1.
     """
-    return share(_missed(case, items, "memory") for case, items in _corrected(material))
+    return share(_missed(case, item, "memory") for case, item in _last_corrections(material))
 
 
 def retrieval_miss(material: Material) -> float | None:
-    """Share of the corrected cases with a retrieval that did not bring the correction; 0 to 1.
+    """Share of the cases with a retrieval that did not bring what was needed; 0 to 1.
 
     As `unremembered`, over documents. Example: three documents, none holds "30 days", corrected to "30 days": 1.
     """
-    return share(_missed(case, items, "retrieval") for case, items in _corrected(material))
+    return share(_missed(case, item, "retrieval") for case, item in _last_corrections(material))
 
 
 def overlooked(material: Material) -> float | None:
     """Mean share of the correction's words that stood in what the answering model was shown; 0 to 1.
 
     Cases in which a memory read or a retrieval missed it are left out: there it was not at hand. None where no answer as a
-    whole was corrected, or the log has no model input. Example: shown "met on 9 June", answered
+    whole was corrected, or the log holds no model input but the question. Example: shown "met on 9 June", answered
     "in July", corrected to "9 June": 1.
     """
     return mean(_shown(case, items) for case, items in _corrected(material))
@@ -70,18 +72,31 @@ def _corrected(material: Material) -> Iterator[tuple[Case, Comparison]]:
             yield case, items[-1]
 
 
-def _missed(case: Case, item: Comparison, kind: SpanKind) -> bool | None:
+def _last_corrections(material: Material) -> Iterator[tuple[Case, Comparison | None]]:
+    """Of each case the last correction of an answer in words; None: there is none. Corrected labels are left out."""
+    for case, items in zip(material.cases, material.corrections, strict=True):
+        if not items or not items[-1].is_label:
+            yield case, items[-1] if items else None
+
+
+def _missed(case: Case, item: Comparison | None, kind: SpanKind) -> bool | None:
     reads = [span for span in case.episode.spans if span.kind == kind]
     if not reads:
         return None
+    if item is None:
+        return True if NOT_KNOWN.search(answer_text(case.episode)) else None
     found = [text_of(record) for span in reads for record in (*span.memories, *span.documents)]
     if found:
         return _folded(item.corrected) not in _folded("\n".join(found))
+    if all(span.output in ([], {}) for span in reads):
+        return True
     return NOT_KNOWN.search(item.served or answer_text(case.episode)) is not None
 
 
 def _shown(case: Case, item: Comparison) -> float | None:
-    shown = _words("\n".join(text_of(span.input) for span in case.episode.spans if span.kind == "llm"))
+    prompt = "\n".join(text_of(span.input) for span in case.episode.spans if span.kind == "llm")
+    beside = _words(prompt.replace(input_text(case.episode), " ")) - _ROLES
+    shown = _words(prompt) if beside else set[str]()
     sought = _words(item.corrected)
     if _missed(case, item, "memory") or _missed(case, item, "retrieval"):
         return None

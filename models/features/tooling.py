@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from models.features.material import Feature, Material, share
 from models.normalise import apply_chain, repair
 from models.schema import Violation, argument_schema, place_of, schema_at, violations
-from models.steps import arguments, error_text, step_name
+from models.steps import arguments, error_text, step_name, tool_calls
 from store.records import Case, Span
 from store.records.identity import canonical_json
 
@@ -15,6 +15,8 @@ _SHAPE_KEYWORDS = frozenset({"type", "enum", "const", "pattern", "maxLength"})
 MOST = 0.5
 _RUN = 3
 """Failing calls in a row, with different inputs, that make an outage."""
+_GOING_ON = 5
+"""The same for one that no success has ended yet."""
 
 
 def schema_violation(material: Material) -> float | None:
@@ -89,22 +91,19 @@ def self_repair(material: Material) -> float | None:
 
 
 def contract_break(material: Material) -> float | None:
-    """Share of failing tool calls without an error whose output is empty, or older than the tool's freshness bound; 0 to 1.
+    """Share of the cases whose failing tool call, without an error, brought nothing, or less fresh than it must be; 0 to 1.
 
-    None where the log holds no output of that tool at all, or no such call. Output age: the attribute `age_s`.
+    Where no step failed, any call of the case counts. None where the log holds no output of that tool at all, or no such call. Output age: the attribute `age_s`.
     Example: `get_stock` answers null in 2 of 4 cases: 0.5.
     """
     speaking = {step_name(call) for call in material.calls if call.output not in (None, "")}
-    return share(
-        _breaks_contract(call, material.deployment.freshness_s) if step_name(call) in speaking else None
-        for _, call in material.failing_calls
-        if error_text(call) is None
-    )
+    return share(_breaks_one(case, step, speaking, material) for case, step in zip(material.cases, material.steps, strict=True))
 
 
 def batch_outage(material: Material) -> float | None:
     """Share of failing tool calls inside an outage: at least 3 failing calls of the tool in a row, by time, with
-    different inputs, after one that succeeded and before one that succeeded; 0 to 1.
+    different inputs, after one that succeeded and before one that succeeded; 0 to 1. One that has not ended counts
+    from 5 failing calls on.
 
     None where no failing call has a time, or none of that tool's successes is known. Example: `get_stock` fails for
     six users between 10:00 and 10:05 and works before and after: 1.
@@ -211,6 +210,15 @@ def _repaired_later(case: Case, call: Span) -> bool:
     return any(error_text(span) is None and canonical_json(span.input) != tried for span in later)
 
 
+def _breaks_one(case: Case, step: Span | None, speaking: set[str], material: Material) -> bool | None:
+    """Whether the failing call breaks its contract; where no step failed, whether any call does."""
+    if step is not None and (step.kind != "tool" or error_text(step) is not None):
+        return None
+    calls = [step] if step is not None else tool_calls(case.episode.spans)
+    sound = [call for call in calls if step_name(call) in speaking and error_text(call) is None]
+    return any(_breaks_contract(call, material.deployment.freshness_s) for call in sound) if sound else None
+
+
 def _breaks_contract(call: Span, freshness_s: Mapping[str, float]) -> bool:
     if call.output in (None, ""):
         return True
@@ -236,6 +244,8 @@ def _outage(calls: Iterable[Span], name: str) -> frozenset[str] | None:
         if before and len({canonical_json(item.input) for item in run}) >= _RUN:
             inside |= {item.id for item in run}
         before, run = True, []
+    if before and len({canonical_json(item.input) for item in run}) >= _GOING_ON:
+        inside |= {item.id for item in run}
     return frozenset(inside)
 
 
