@@ -114,7 +114,7 @@ def _self_confidence(texts: list[str], labels: Labels, seed: int) -> tuple[Float
 
 def _ordered_confidence(texts: list[str], labels: Labels, seed: int) -> tuple[Floats, Floats]:
     classes, y = np.unique(labels, return_inverse=True)
-    X = REPRESENTATIONS["word_char"]().fit_transform(texts)
+    X = REPRESENTATIONS["word_char"](False).fit_transform(texts)
     scores = np.full((len(texts), len(classes)), -1.0)
     for train, test in text_folds(texts, FOLDS, seed=seed):
         if len(np.unique(labels[train])) < 3:

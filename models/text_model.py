@@ -23,7 +23,8 @@ Labels = npt.NDArray[np.str_]
 
 FOLDS = 5
 MANY_ROWS = 5_000
-"""From here on one fold in five is predicted out of fold, not all five: one extra fit instead of five."""
+"""From here on one fold in five is predicted out of fold, not all five: one extra fit instead of five. Terms of one row
+alone are left out."""
 _LOWEST = -1e9
 
 
@@ -107,7 +108,7 @@ class TextModel:
         self.classes = np.unique(y[in_scope])
         if len(self.classes) < 2:
             raise ValueError(f"{len(self.classes)} class in {len(y)} rows: a classifier needs two")
-        self._vectoriser = REPRESENTATIONS[self.representation]()
+        self._vectoriser = REPRESENTATIONS[self.representation](len(texts) >= MANY_ROWS)
         self._features = None
         self.estimator_fits += 1
         X = self._vectoriser.fit_transform(texts)

@@ -1,0 +1,232 @@
+"""The lightweight model: how well and how fast it learns public intents, answers, and is replaced after an approval.
+
+    python benchmarks/train.py [--data FOLDER] [--quick] [--json FILE]
+
+CLINC150 (train and validation rows, in-scope test rows) and Banking77, the default arm, nothing chosen on the test rows;
+accuracy is of the label, whatever the reject threshold says. `FOLDER` has `clinc150/` and `banking77/`. Approval to
+serving is one turn of the loop after the labels of two classes came in: arms, gate, and the model file served. HTTP is
+`POST /v1/predict` with one text at 300 requests a second from another process. `--quick` takes a fifth of CLINC150's
+classes and 5 s of requests.
+"""
+
+import argparse
+import csv
+import gzip
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "client"), str(ROOT)]
+
+from benchmarks.live import serving  # noqa: E402
+from flows.champion import found_model  # noqa: E402
+from flows.turn import turn  # noqa: E402
+from flows.workspace import Workspace, open_workspace  # noqa: E402
+from models.text_model import TextModel  # noqa: E402
+from store.ingest import ingest  # noqa: E402
+from store.retrains import retrains_of  # noqa: E402
+from store.settings import read_settings  # noqa: E402
+from store.sources import read  # noqa: E402
+
+Rows = list[tuple[str, str]]
+MODEL = "intents"
+RATE = 300
+"""Requests a second."""
+SENDERS = 4
+SETTINGS = """\
+[weights.intents]
+training = "base.csv"
+champion = "ours"
+[policy]
+profile = "benchmark"
+[agent]
+targets = ["weights"]
+"""
+TAUGHT = 2
+"""Classes whose corrections are approved."""
+
+
+def clinc150(folder: Path, *, classes: int | None) -> tuple[Rows, Rows]:
+    """Training and test rows in scope; `classes`: of the first so many intents only."""
+    with gzip.open(folder / "clinc150" / "data_full.json.gz", "rt", encoding="utf-8") as file:
+        parts = json.load(file)
+    kept = set(sorted({label for _, label in parts["train"]})[:classes])
+    train, test = [*parts["train"], *parts["val"]], parts["test"]
+    return [(t, y) for t, y in train if y in kept], [(t, y) for t, y in test if y in kept]
+
+
+def banking77(folder: Path) -> tuple[Rows, Rows]:
+    """Training and test rows."""
+    return _table(folder / "banking77" / "train.csv"), _table(folder / "banking77" / "test.csv")
+
+
+def _table(path: Path) -> Rows:
+    with path.open(newline="", encoding="utf-8") as file:
+        return [(row["text"], row["category"]) for row in csv.DictReader(file)]
+
+
+def fitted(train: Rows) -> tuple[TextModel, float]:
+    """A model of all rows, and the seconds its fit took."""
+    started = time.perf_counter()
+    model = TextModel().fit([text for text, _ in train], [label for _, label in train])
+    return model, time.perf_counter() - started
+
+
+def accuracy(model: TextModel, test: Rows) -> float:
+    answers = model.predict([text for text, _ in test])
+    return statistics.fmean(answer.label == label for answer, (_, label) in zip(answers, test, strict=True))
+
+
+def prediction_speed(model: TextModel, texts: Sequence[str]) -> tuple[float, float]:
+    """(median milliseconds of one text, texts a second in batches of 1,000)."""
+    single = []
+    for text in texts[:500]:
+        started = time.perf_counter()
+        model.predict([text])
+        single.append(1000 * (time.perf_counter() - started))
+    started, batches = time.perf_counter(), [texts[i : i + 1000] for i in range(0, len(texts), 1000)]
+    for batch in batches:
+        model.predict(batch)
+    return statistics.median(single), len(texts) / (time.perf_counter() - started)
+
+
+@contextmanager
+def deployment(train: Rows) -> Iterator[Workspace]:
+    """A store in which the model is founded on all training rows but those of the classes to be taught."""
+    with tempfile.TemporaryDirectory(prefix="filmroom-train-") as name:
+        home = Path(name)
+        with (home / "base.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("text", "label"), *train])
+        (home / "filmroom.toml").write_text(SETTINGS, encoding="utf-8")
+        with open_workspace(read_settings(home / "filmroom.toml"), actor="staff:benchmark", create=True) as workspace:
+            found_model(workspace, MODEL)
+            yield workspace
+
+
+def approval_to_serving(train: Rows) -> tuple[float, str]:
+    """Seconds of the turn that learns two classes the model did not know well, and what became of it."""
+    labels = sorted({label for _, label in train})[:TAUGHT]
+    few = {label: [row for row in train if row[1] == label] for label in labels}
+    known = [row for row in train if row[1] not in labels] + [row for label in labels for row in few[label][:5]]
+    taught = [row for label in labels for row in few[label][5:]]
+    with deployment(known) as workspace:
+        model = TextModel().fit([text for text, _ in known], [label for _, label in known])
+        answers = [answer.label for answer in model.predict([text for text, _ in taught])]
+        _log(workspace, taught, answers)
+        started = time.perf_counter()
+        turn(workspace)
+        seconds = time.perf_counter() - started
+        with workspace.store.read() as connection:
+            newest = retrains_of(connection, workspace.project, MODEL, 1)[0]
+    return seconds, f"{newest.decision}: {newest.reason}"
+
+
+def _log(workspace: Workspace, taught: Rows, answers: Sequence[str]) -> None:
+    """The model's answers to the rows, and the labels that people gave."""
+    lines: list[dict[str, Any]] = []
+    for i, ((text, label), answer) in enumerate(zip(taught, answers, strict=True)):
+        span = {"id": "p", "kind": "predict", "name": MODEL, "input": text, "output": answer}
+        lines.append({"type": "trace", "id": str(i), "input": text, "output": answer, "spans": [span]})
+        lines.append(
+            {"type": "feedback", "id": "l", "trace": str(i), "span": "p", "name": "label", "corrected_output": label}
+        )
+    path = workspace.settings.home / "log.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    ingest(workspace.store, read(path), clock=workspace.clock)
+
+
+def http_p99(train: Rows, texts: Sequence[str], seconds: float) -> tuple[float, float]:
+    """(p99 milliseconds, requests a second reached) of `POST /v1/predict` with one text each."""
+    with deployment(train) as workspace, serving(workspace.settings.home) as (url, _):
+        waits: list[float] = []
+        port = int(url.rsplit(":", 1)[1].strip("/"))
+        _ask(port, texts[0])  # the model file is read at the first
+        started = time.perf_counter()
+        ends = started + seconds
+        threads = [threading.Thread(target=_send, args=(port, texts, ends, waits)) for _ in range(SENDERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        took = time.perf_counter() - started
+    return statistics.quantiles(waits, n=100)[98], len(waits) / took
+
+
+def _send(port: int, texts: Sequence[str], ends: float, waits: list[float]) -> None:
+    """One sender's share of the rate, each request at its own time: a slow answer does not make the next one rarer."""
+    connection, due, number = HTTPConnection("127.0.0.1", port), time.perf_counter(), 0
+    while due < ends:
+        time.sleep(max(0.0, due - time.perf_counter()))
+        _ask(port, texts[number % len(texts)], connection)
+        waits.append(1000 * (time.perf_counter() - due))
+        due, number = due + SENDERS / RATE, number + 1
+
+
+def _ask(port: int, text: str, connection: HTTPConnection | None = None) -> None:
+    connection = connection or HTTPConnection("127.0.0.1", port)
+    body = json.dumps({"model": MODEL, "texts": [text]})
+    connection.request("POST", "/v1/predict", body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    content = answer.read()
+    if answer.status != 200:
+        raise SystemExit(f"/v1/predict answered {answer.status}: {content.decode()[:200]}")
+
+
+def measure(folder: Path, *, quick: bool) -> dict[str, Any]:
+    """All figures, under the names that are published."""
+    train, test = clinc150(folder, classes=30 if quick else None)
+    model, fit_s = fitted(train)
+    p50, per_second = prediction_speed(model, [text for text, _ in test])
+    bank_train, bank_test = banking77(folder)
+    bank, bank_fit_s = fitted(bank_train)
+    full_s, outcome = approval_to_serving(train)
+    p99, reached = http_p99(train, [text for text, _ in test], 5.0 if quick else 20.0)
+    return {
+        "clinc150_accuracy": accuracy(model, test),
+        "clinc150_fit_s": fit_s,
+        "banking77_accuracy": accuracy(bank, bank_test),
+        "banking77_fit_s": bank_fit_s,
+        "approval_to_serving_s": {"patch": None, "full": full_s},
+        "approval_outcome": outcome,
+        "predict_p50_ms": p50,
+        "http_p99_ms": p99,
+        "http_requests_per_s": reached,
+        "batch_texts_per_s": per_second,
+    }
+
+
+def report(found: dict[str, Any], *, quick: bool) -> None:
+    """The table, the headline last."""
+    for name, value in found.items():
+        shown = value if not isinstance(value, float) else f"{value:.4g}"
+        print(f"{name:24} {shown}")
+    part = " (30 of its 150 intents)" if quick else ""
+    print(
+        f"\nCLINC150{part}: {found['clinc150_accuracy']:.3f} in scope after {found['clinc150_fit_s']:.1f} s; "
+        f"Banking77: {found['banking77_accuracy']:.3f}; one text in {found['predict_p50_ms']:.2f} ms"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    found = measure(asked.data, quick=asked.quick)
+    report(found, quick=asked.quick)
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
