@@ -18,7 +18,7 @@ from flows.opinions import claim, give_opinion, panel, take_back
 from flows.workspace import Workspace
 from store.errors import FilmroomError, NotAllowed
 from store.opinions import next_for
-from store.queue_page import QueueFilter, matching, queue_counts
+from store.queue_page import QueueFilter, Show, matching, queue_counts
 from store.records import TARGETS, Target, Verdict
 from store.review_queue import review_item
 
@@ -45,10 +45,10 @@ class Desk:
     """Corrections decided here, for `u`."""
     note: str = ""
 
-    def ids(self) -> list[str]:
-        """What waits, in the queue's order."""
+    def ids(self, show: Show = "waiting") -> list[str]:
+        """What waits, in the queue's order; `queued`: without what was put off."""
         with self.workspace.store.read() as connection:
-            return matching(connection, self.workspace.project, QueueFilter(), cap=self.workspace.policy.queue_cap,
+            return matching(connection, self.workspace.project, QueueFilter(show=show), cap=self.workspace.policy.queue_cap,
                             reviewers=self.workspace.settings.console.reviewers, me=self.workspace.actor,
                             now_us=self.workspace.clock())  # fmt: skip
 
@@ -119,7 +119,7 @@ def _undone(desk: Desk) -> str | None:
 
 
 def _first(desk: Desk) -> str | None:
-    ids = desk.ids()
+    ids = desk.ids("queued")
     with desk.workspace.store.read() as connection:
         return next_for(connection, desk.workspace.project, ids, desk.workspace.actor, now_us=desk.workspace.clock())
 

@@ -204,6 +204,7 @@ def _opinion(
         seconds=seconds,
         blind=workspace.settings.console.blind and seen.count > 0 and not seen.given,
         decides=seen.wanted > 1 and seen.stage in ("agreed", "disagreed"),
+        open=verdict != "defer",
     )
 
 

@@ -29,7 +29,7 @@ class Opinion(Record):
     decides: bool = False
     """Settles a disagreement of others."""
     open: bool = True
-    """Whether it still counts: not after the correction was opened again."""
+    """Whether it still counts: not after the correction was opened again, and never of a deferral, which decides nothing."""
 
     @property
     def id(self) -> str:

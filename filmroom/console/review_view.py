@@ -85,7 +85,9 @@ def neighbours(console: Console, wanted: QueueFilter, me: str, correction_id: st
 
 
 def following(console: Console, wanted: QueueFilter, me: str, done: str) -> str | None:
-    """The next correction to decide after `done`: the one that stood behind it, else the first; None: there is none."""
+    """The first correction of the filter to decide, `done` and deferred ones left out; None: there is none."""
+    if wanted.show == "waiting":  # what was put off is not put in front of people again by itself
+        wanted = wanted.model_copy(update={"show": "queued"})
     ids = [each for each in matching_ids(console, wanted, me) if each != done]
     with console.store.read() as connection:
         return next_for(connection, console.project, ids, me, now_us=console.now_us())
