@@ -22,6 +22,7 @@ from filmroom.commands import (
     router,
     schedule,
     serve,
+    trust,
     turn,
     user,
 )
@@ -61,6 +62,7 @@ for module in (
     inspect,
     compare,
     router,
+    trust,
     maintain,
     schedule,
     serve,

@@ -1,0 +1,44 @@
+"""`trust`: who gives labels, and how far each source can be believed."""
+
+import typer
+
+from filmroom.session import Json, Session, say, say_json, table
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(trust)
+
+
+def trust(context: typer.Context, as_json: Json = False) -> None:
+    """Every source of labels: how many the rest of the data disputes, what became of the changes, who is doubtful."""
+    from flows.trust import trust as sources
+
+    session: Session = context.obj
+    with session.workspace() as workspace:
+        found = sources(workspace)
+    if as_json:
+        say_json([each.model_dump(mode="json") for each in found])
+        return
+    if not found:
+        say("no source yet: nothing was judged by anyone. next: filmroom ingest, then filmroom run")
+        return
+    table(
+        ["source", "", "labels", "disputed", "held", "reverted", "trust"],
+        [
+            [
+                each.source,
+                "authority" if each.authority else "doubtful" if each.doubtful else "",
+                str(each.labels),
+                str(each.disputed),
+                str(each.held),
+                str(each.reverted),
+                f"{each.trust:.2f}",
+            ]
+            for each in found
+        ],
+    )
+    doubtful = [each.source for each in found if each.doubtful]
+    if doubtful:
+        say(
+            f"doubtful: {', '.join(doubtful)}: the rest of the data contradicts their labels more often than chance does"
+        )

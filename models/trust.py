@@ -1,0 +1,69 @@
+"""How far each source of labels can be believed: what became of it, and how often the rest of the data contradicts it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from scipy import stats
+
+from models.dataset import suspect_labels
+from store.records.production import Record
+from store.records.weights import DatasetRow
+
+DOUBTFUL = 0.01
+"""Chance, over all sources together, of calling an honest one doubtful."""
+
+
+class SourceTrust(Record):
+    """One source of labels: a principal, `unknown` where the log names none."""
+
+    source: str
+    authority: bool
+    labels: int
+    disputed: int
+    """Labels for which a model trained on the other rows prefers another one."""
+    chance: float
+    """Of so many disputed labels by luck, at the rate of the other sources."""
+    held: int
+    """Changes that rest on its failures and held."""
+    reverted: int
+    """Changes that rest on its failures and failed or were undone."""
+    trust: float
+    """Mean of Beta(1 + held, 1 + reverted), in (0, 1)."""
+    doubtful: bool
+    """Whether a person should look at its labels before anything is learnt from them."""
+
+
+def source_trust(
+    rows: Sequence[DatasetRow], outcomes: Mapping[str, tuple[int, int]], *, seed: int
+) -> tuple[SourceTrust, ...]:
+    """All sources, doubtful ones first, then by labels; `rows` with the base set, `outcomes` as (held, reverted).
+
+    A source is doubtful where its share of disputed labels exceeds that of the others (binomial, one-sided, Bonferroni over
+    the sources). Authorities are counted and never called doubtful.
+    """
+    given = Counter(row.source for row in rows if row.source != "base")
+    trusted = {row.source for row in rows if row.authority}
+    disputed = Counter(rows[i].source for i in suspect_labels(rows, share=1.0, seed=seed))
+    found = [_of(source, given, disputed, trusted, outcomes.get(source, (0, 0))) for source in {*given, *outcomes}]
+    return tuple(sorted(found, key=lambda each: (not each.doubtful, -each.labels, each.source)))
+
+
+def _of(
+    source: str, given: Counter[str], disputed: Counter[str], trusted: set[str], outcome: tuple[int, int]
+) -> SourceTrust:
+    labels, wrong = given[source], disputed[source]
+    others = given.total() - labels
+    rate = (disputed.total() - wrong + 1) / (others + 2)
+    chance = float(stats.binom.sf(wrong - 1, labels, rate)) if wrong else 1.0
+    held, reverted = outcome
+    return SourceTrust(
+        source=source,
+        authority=source in trusted,
+        labels=labels,
+        disputed=wrong,
+        chance=chance,
+        held=held,
+        reverted=reverted,
+        trust=(1 + held) / (2 + held + reverted),
+        doubtful=source not in trusted and chance <= DOUBTFUL / max(1, len(given)),
+    )
