@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
+from models.error_class import error_class
 from models.features.material import Feature, Material, share
 from models.normalise import apply_chain, repair
 from models.schema import Violation, argument_schema, place_of, schema_at, violations
-from models.steps import arguments, error_text, step_name, tool_calls
+from models.steps import arguments, error_text, is_consequential, step_name, tool_calls
 from store.records import Case, Span
 from store.records.identity import canonical_json
 
@@ -68,8 +69,27 @@ def argument_repairs(material: Material) -> dict[str, dict[str, tuple[str, ...]]
 
 
 def retry_helps(material: Material, tool: str) -> bool:
-    """Whether, in most cases that fail in this tool, the very same call then succeeded within the trace."""
-    return (share(_succeeded_later(case, call) for case, call in _calls_of(material, tool)) or 0.0) > MOST
+    """Whether calling again helps: most failing calls of the tool are temporary errors, or succeeded when they were made once
+    more, anywhere; the tool does succeed; and it is no outage, which outlasts retries.
+
+    Only for tools that by their name just read: one that acts may have acted.
+    """
+    failing = _calls_of(material, tool)
+    right = {
+        canonical_json(call.input) for call in material.calls if step_name(call) == tool and error_text(call) is None
+    }
+    if (
+        not right
+        or not failing
+        or any(is_consequential(call) for _, call in failing)
+        or (batch_outage(material) or 0.0) > MOST
+    ):
+        return False
+    helped = (
+        error_class(error_text(call), call.error_type) == "transient" or canonical_json(call.input) in right
+        for _, call in failing
+    )
+    return (share(helped) or 0.0) > MOST
 
 
 def missing_arguments(material: Material, tool: str) -> tuple[str, ...]:
@@ -115,13 +135,6 @@ def batch_outage(material: Material) -> float | None:
 
 def _calls_of(material: Material, tool: str) -> list[tuple[Case, Span]]:
     return [(case, call) for case, call in material.failing_calls if step_name(call) == tool]
-
-
-def _succeeded_later(case: Case, call: Span) -> bool:
-    place = next((at for at, span in enumerate(case.episode.spans) if span.external_id == call.external_id), -1)
-    later = case.episode.spans[place + 1 :]
-    same = (span for span in later if span.kind == "tool" and span.name == call.name)
-    return any(error_text(span) is None and canonical_json(span.input) == canonical_json(call.input) for span in same)
 
 
 def _leaves_alone(material: Material, failing: Span, path: str, chain: tuple[str, ...]) -> bool:
