@@ -42,7 +42,10 @@ def settings_text(found: Findings | None) -> str:
 
 
 def _source(found: Findings) -> str:
-    lines = ["\n[sources.log]", f"format = {_quoted(found.format)}"]
+    name = "log" if found.pull is None else found.format
+    lines = [f"\n[sources.{name}]", f"format = {_quoted(found.format)}"]
+    if found.pull is not None:
+        lines.append(f"pull = {_quoted(found.pull)}   # keys come from the environment: docs/serve.md")
     if found.columns:
         columns = ", ".join(f"{_key(field)} = {_quoted(column)}" for field, column in found.columns.items())
         lines.append(f"columns = {{ {columns} }}   # our field = your column")

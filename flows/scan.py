@@ -10,9 +10,10 @@ from flows.pickup import pickup
 from flows.route import cluster, route
 from flows.workspace import open_workspace
 from store.ingest import Tally, ingest
+from store.pulls import pull_source
 from store.redaction import redactor_for
 from store.review_queue import review_queue
-from store.settings import Settings, StoreSection
+from store.settings import Settings, SourceSection, StoreSection
 from store.sources import read
 from store.sources.contract import SourceOptions
 from store.status import status
@@ -21,7 +22,12 @@ LARGEST = 10
 
 
 def scan(
-    path: Path, settings: Settings, options: SourceOptions, *, format: str, stored: Callable[[Tally], None]
+    log: Path | SourceSection,
+    settings: Settings,
+    options: SourceOptions,
+    *,
+    format: str,
+    stored: Callable[[Tally], None],
 ) -> dict[str, Any]:
     """`{"log", "failures", "clusters": [...], "cost_usd"}`: the ten largest clusters with the likely place and one next step.
 
@@ -30,12 +36,12 @@ def scan(
     with tempfile.TemporaryDirectory(prefix="filmroom-scan-") as folder:
         there = settings.model_copy(update={"store": StoreSection(url=f"sqlite:///{folder}/scan.db")})
         with open_workspace(there, actor="scan", create=True) as workspace:
-            tally = ingest(
-                workspace.store,
-                read(path, format=format, options=options),
-                stored=stored,
-                redactor=redactor_for(workspace.store, settings.policy),
-            )
+            redactor = redactor_for(workspace.store, settings.policy)
+            if isinstance(log, SourceSection):
+                tally = pull_source(workspace.store, "scan", log, stored=stored, redactor=redactor)
+            else:
+                items = read(log, format=format, options=options)
+                tally = ingest(workspace.store, items, stored=stored, redactor=redactor)
             pickup(workspace)
             cluster(workspace)
             route(workspace)

@@ -6,26 +6,43 @@ what lies in the overlap stores nothing twice, so a pull that was killed is simp
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from sqlalchemy import select
 
 from store.bulk import listed
 from store.database import Clock, Store, wall_clock
-from store.errors import SettingsError
+from store.errors import SettingsError, SourceUnreachable, UnknownFormat
 from store.failures import cursor, move_cursor
 from store.ingest import Tally, ingest
-from store.records import Rejected
+from store.records import Rejected, Span
 from store.redaction import KEYS_ALONE, Redactor
 from store.settings import SourceSection
-from store.sources.contract import SourceOptions, with_origin
+from store.sources.contract import Item, SourceOptions, with_origin
 from store.sources.pull import langfuse, mlflow, phoenix
-from store.sources.pull.client import Client
+from store.sources.pull.client import BrokenPage, Client
 from store.sources.pull.contract import System, Task
 from store.sources.pull.slices import DAY_US, Slice
 from store.tables import spans, traces
 
 SYSTEMS: dict[str, System] = {"langfuse": langfuse, "mlflow": mlflow, "phoenix": phoenix}
+
+
+class _Probe(NamedTuple):
+    """How a system is known: a field of what it answers at a path."""
+
+    path: str
+    field: str
+    params: dict[str, int] = {}  # noqa: RUF012  # never changed
+
+
+_PROBES = {
+    "phoenix": _Probe("/v1/projects", "data"),
+    "mlflow": _Probe("/api/2.0/mlflow/experiments/search", "experiments", {"max_results": 1}),
+    "langfuse": _Probe("/api/public/health", "status"),
+}
 
 _HOUR_US = 3_600_000_000
 _AHEAD_US = _HOUR_US
@@ -73,6 +90,60 @@ def pull_source(
     with store.write() as connection:
         move_cursor(connection, store.project, _cursor_name(name), began_us)
     return total
+
+
+def recognise_system(url: str) -> str:
+    """Which system answers at a URL. Raises UnknownFormat where none of them does, SourceUnreachable where nothing does."""
+    unreachable: SourceUnreachable | None = None
+    answered = False
+    for format, probe in _PROBES.items():
+        section = SourceSection(format=format, pull=url)
+        token = _token(format, section)
+        with Client(url, token=token, login=None if token else _login(format, section)) as client:
+            try:
+                answer = client.get(probe.path, probe.params, tries=1)
+            except BrokenPage:
+                answered = True
+                continue
+            except SourceUnreachable as error:
+                unreachable = error
+                continue
+        answered = True
+        if isinstance(answer, dict) and probe.field in answer:
+            return format
+    if unreachable is not None and not answered:
+        raise unreachable
+    raise UnknownFormat(
+        f"{url}: it answers, and is none of {', '.join(SYSTEMS)}: is it the address of the system itself?"
+    )
+
+
+@contextmanager
+def sample(section: SourceSection, now_us: int) -> Iterator[tuple[Iterator[Item], Iterator[Item]]]:
+    """What a system holds, for a first look: its traces, then its feedback. Raises what `pull_source` raises."""
+    system = SYSTEMS[section.format]
+    options = SourceOptions.of(section)
+    fresh = Slice(now_us - int(section.since_days * DAY_US), now_us + _AHEAD_US)
+    token, seen = _token(section.format, section), list[Span]()
+
+    def started_in(part: Slice) -> list[tuple[str, str]]:
+        return [
+            (span.trace_external_id, span.external_id)
+            for span in seen
+            if part.start_us <= (span.started_us or 0) < part.end_us
+        ]
+
+    def traces_there(task: Task) -> Iterator[Item]:
+        for item in system.traces(task):
+            if isinstance(item, Span):
+                seen.append(item)
+            yield item
+
+    login = None if token else _login(section.format, section)
+    with Client(str(section.pull), token=token, login=login) as client:
+        task = Task(client, options, fresh, Slice(fresh.start_us, fresh.start_us), section.space, section.page_size,
+                    complete=lambda _ids: set(), spans=started_in)  # fmt: skip
+        yield traces_there(task), system.feedback(task)
 
 
 def _windows(store: Store, name: str, section: SourceSection, now_us: int) -> tuple[Slice, Slice]:

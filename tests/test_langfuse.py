@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from store.errors import InputError
 from store.records import Feedback, Rejected, Span, Trace
 from store.sources import Item, SourceOptions, grouping, read, recognise
 from store.sources.langfuse import items_of_page
@@ -297,8 +298,9 @@ def test_maps_decimals_and_times_of_parquet_are_read_as_they_are_meant(tmp_path:
     from pyarrow import parquet
 
     columns = {
-        "id": ["t1"], "timestamp": pyarrow.array([datetime(2026, 1, 5, 10, tzinfo=UTC)], pyarrow.timestamp("ms")), 
-        "name": ["support"], "project_id": ["p"], "user_id": ["u7"], "session_id": ["s"], "tags": [["a"]], "total_cost": [Decimal("0.5")],
+        "id": ["t1"], "timestamp": pyarrow.array([datetime(2026, 1, 5, 10, tzinfo=UTC)], pyarrow.timestamp("ms")),
+        "name": ["support"], "project_id": ["p"], "user_id": ["u7"], "session_id": ["s"], "tags": [["a"]],
+        "total_cost": [Decimal("0.5")],
         "metadata": pyarrow.array([[("plan", "pro")]], pyarrow.map_(pyarrow.string(), pyarrow.string())),
     }  # fmt: skip
     parquet.write_table(pyarrow.table(columns), tmp_path / "traces.parquet")
@@ -306,3 +308,15 @@ def test_maps_decimals_and_times_of_parquet_are_read_as_they_are_meant(tmp_path:
     assert isinstance(trace, Trace)
     assert (trace.started_us, trace.user) == (1_767_607_200_000_000, "u7")
     assert trace.attributes["metadata"] == {"plan": "pro"}
+
+
+def test_a_parquet_file_whose_text_is_damaged_is_refused_with_the_row(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    file = tmp_path / "observations.parquet"
+    row = observation(1, metadata={"a": "b"}, input="MARK-MARK-MARK")
+    parquet.write_table(pyarrow.Table.from_pylist([row]), file, compression="none", use_dictionary=False)
+    file.write_bytes(file.read_bytes().replace(b"MARK-MARK-MARK", b"\xd4ARK-MARK-MARK"))
+    with pytest.raises(InputError, match="the Parquet file is damaged"):
+        list(read(file))

@@ -23,11 +23,12 @@ from store.database import Store, open_store, wall_clock
 from store.errors import SettingsError, SourceUnreachable
 from store.failures import cursor
 from store.ingest import Tally
-from store.pulls import pull_source
+from store.pulls import pull_source, recognise_system, sample
 from store.quarantine import quarantined
 from store.records import Episode
-from store.settings import SourceSection
+from store.settings import SourceSection, read_settings
 from store.sources.pull.slices import DAY_US, Slice, iso
+from store.sources.sniff import sniff_items
 from store.tables import traces
 from store.traces import count_traces, episodes
 from tests import peers
@@ -92,6 +93,8 @@ class Langfuse:
             return self._older(path, query)
         if path == "/api/public/v2/observations":
             return 200, self._page(self.observations, "startTime", query, ("fromStartTime", "toStartTime"))
+        if path == "/api/public/health":
+            return 200, b'{"status": "OK", "version": "3.1"}'
         if path == "/api/public/v3/scores":
             return 200, self._page(self.scores, "timestamp", query, ("fromTimestamp", "toTimestamp"))
         return 404, b'{"message": "not found"}'
@@ -289,6 +292,35 @@ def test_the_keys_are_sent_as_the_settings_name_them(
     assert set(heard) == {"Basic cGs6c2s="}
 
 
+def test_init_and_scan_look_at_a_running_system(
+    langfuse: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    now_us = wall_clock()
+    langfuse.observations = [observation(1, at_us=now_us - 3_600_000_000)]
+    langfuse.scores = [score(1, at_us=now_us - 1_800_000_000, trace=langfuse.observations[0]["traceId"])]
+    with listening(langfuse) as url:
+        assert main(["init", "--from", url]) == 0
+        assert "next: filmroom ingest --source langfuse" in capfd.readouterr().out
+        section = read_settings(tmp_path / "filmroom.toml").sources["langfuse"]
+        assert (section.format, section.pull) == ("langfuse", url)
+        assert main(["ingest", "--source", "langfuse", "--json"]) == 0
+        assert json.loads(capfd.readouterr().out)["traces"] == 1
+        assert main(["scan", url, "--json"]) == 0
+        assert json.loads(capfd.readouterr().out)["log"]["feedback"] == 1
+
+
+def test_init_says_when_what_answers_is_none_of_the_systems(
+    langfuse: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with listening(langfuse) as url:
+        assert main(["init", "--from", f"{url}/elsewhere"]) == 1
+    assert "none of langfuse, mlflow, phoenix" in capfd.readouterr().err
+    assert main(["init", "--from", url]) == 1
+    assert "does not answer" in capfd.readouterr().err
+
+
 def test_a_day_is_the_longest_slice() -> None:
     assert [part.end_us - part.start_us for part in Slice(0, 2 * DAY_US + 5).days()] == [DAY_US, DAY_US, 5]
 
@@ -311,6 +343,14 @@ def send(url: str, count: int, headers: dict[str, str] | None = None) -> list[tu
             ids.append((f"{context.trace_id:032x}", f"{context.span_id:016x}"))
     provider.shutdown()
     return ids
+
+
+def looked_at(url: str) -> tuple[str, int, int]:
+    """The system that is recognised at a URL, and how many traces and feedback a first look finds."""
+    format = recognise_system(url)
+    with sample(SourceSection(format=format, pull=url, since_days=1), wall_clock()) as parts:
+        found = sniff_items(url, format, *parts)
+    return format, found.traces, found.feedback
 
 
 def pulled(store: Store, format: str, url: str) -> Tally:
@@ -343,6 +383,7 @@ def test_mlflow_is_pulled_with_late_feedback_and_nothing_twice(store: Store, mlf
     said = all_episodes(store)[f"tr-{first}"]
     assert (said.trace.input, said.feedback[0].principal, said.feedback[0].comment) == ("hello 0", "ann", "wrong shop")
     assert pulled(store, "mlflow", mlflow_url).stored == 0
+    assert looked_at(mlflow_url) == ("mlflow", 10, 1)
 
 
 @pytest.mark.slow
@@ -363,6 +404,7 @@ def test_phoenix_is_pulled_with_late_annotations_and_nothing_twice(store: Store,
         ("trace thumb", 0.0, "wrong shop"),
     ]
     assert pulled(store, "phoenix", phoenix_url).stored == 0
+    assert looked_at(phoenix_url) == ("phoenix", 10, 2)
 
 
 def wait_for_spans(url: str, wanted: int) -> None:

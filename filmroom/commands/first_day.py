@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from store.sources.findings import Findings
 
 
+_URL = ("http://", "https://")
+
+
 def register(app: typer.Typer) -> None:
     app.command()(init)
     app.command()(scan)
@@ -19,7 +22,10 @@ def register(app: typer.Typer) -> None:
 
 def init(
     context: typer.Context,
-    from_: Annotated[Path | None, typer.Option("--from", help="A log to learn the settings from.")] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", help="A log, or the URL of a Langfuse, MLflow or Phoenix, to learn the settings from."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write the settings anew where there are some.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -31,9 +37,7 @@ def init(
     file = session.settings_file or Path(FILE_NAME)
     found = None
     if from_ is not None:
-        from store.sources.sniff import sniff
-
-        found = sniff(from_)
+        found = _look_at(from_)
     written = force or not file.exists()
     if written:
         file.write_text(settings_text(found), encoding="utf-8")
@@ -50,7 +54,24 @@ def init(
         _say_findings(found)
     if found is not None and not written:
         note(f"{file} was there already: `filmroom init --from {from_} --force` writes it anew")
+    if found is not None and found.pull is not None:
+        say(f"next: filmroom ingest --source {found.format}")
+        return
     say(f"next: filmroom ingest {from_}" if from_ else "next: filmroom ingest LOG")
+
+
+def _look_at(log: str) -> "Findings":
+    """A first look at a file, a folder or a running system."""
+    from store.database import wall_clock
+    from store.pulls import recognise_system, sample
+    from store.settings import SourceSection
+    from store.sources.sniff import sniff, sniff_items
+
+    if not log.startswith(_URL):
+        return sniff(Path(log))
+    format = recognise_system(log)
+    with sample(SourceSection(format=format, pull=log), wall_clock()) as parts:
+        return sniff_items(log, format, *parts)
 
 
 def _say_findings(found: "Findings") -> None:
@@ -65,24 +86,25 @@ def _say_findings(found: "Findings") -> None:
 
 def scan(
     context: typer.Context,
-    log: Annotated[Path, typer.Argument(help="A log file or folder.")],
+    log: Annotated[str, typer.Argument(help="A log file or folder, or the URL of a Langfuse, MLflow or Phoenix.")],
     as_json: Json = False,
 ) -> None:
     """What a log holds: the largest clusters of failures, what they cost, the likely place, one next step. Changes nothing."""
     from flows.scan import scan as look
+    from store.settings import SourceSection
     from store.sources.contract import SourceOptions
-    from store.sources.sniff import sniff
 
     session: Session = context.obj
     settings = session.settings()
-    found = sniff(log)
+    found = _look_at(log)
     if not settings.feedback and not settings.sources:
         settings = _guessed(found, settings)
     options = SourceOptions(
         project=settings.project, columns=found.columns, timezone="UTC" if found.without_offset else None
     )
-    with progress(f"reading {log.name}", None) as advance:
-        result = look(log, settings, options, format=found.format, stored=lambda tally: advance(tally.read))
+    there = Path(log) if found.pull is None else SourceSection(format=found.format, pull=found.pull)
+    with progress(f"reading {log}", None) as advance:
+        result = look(there, settings, options, format=found.format, stored=lambda tally: advance(tally.read))
     if as_json:
         say_json(result)
         return

@@ -66,5 +66,7 @@ class Findings(Record):
     """Whether a language model or tools were at work."""
     columns: dict[str, str]
     """Tables: our field to the column taken for it."""
+    pull: str | None = None
+    """The address of the running system that was looked at; None: a file or a folder was."""
     unknowns: tuple[Unknown, ...] = ()
     """What is missing, and what that switches off; what blocks most first."""

@@ -30,12 +30,12 @@ def names_in(sample: Sample) -> set[str]:
     if not sample.head.startswith(_MAGIC):
         return set()
     try:
-        from pyarrow import ArrowInvalid, parquet
+        from pyarrow import ArrowException, parquet
 
         return set(parquet.read_schema(sample.path).names)
     except ImportError:
         pass
-    except (ArrowInvalid, OSError):
+    except (ArrowException, OSError, ValueError):
         return _words(sample)
     return _words(sample)
 
@@ -58,7 +58,7 @@ def _footer(sample: Sample) -> bytes:
 def parquet_rows(path: Path) -> Iterator[JsonRecord]:
     """The rows of a Parquet file, numbered from 1. Raises InputError where `pyarrow` is not there, or the file is damaged."""
     try:
-        from pyarrow import ArrowInvalid, parquet
+        from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise InputError(
             f"{path}: reading Parquet takes pyarrow: install filmroom[parquet], or export the file as JSONL"
@@ -70,7 +70,7 @@ def parquet_rows(path: Path) -> Iterator[JsonRecord]:
                 number += 1
                 value: Any = {column: _plain(cell) for column, cell in row.items()}
                 yield JsonRecord(number, value, packed(value))
-    except (ArrowInvalid, OSError) as error:
+    except (ArrowException, OSError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: the Parquet file is damaged after {number} rows: {error}") from error
 
 

@@ -54,6 +54,15 @@ def sniff(path: Path, *, options: SourceOptions | None = None) -> Findings:
     return look.findings(path, reader.name, columns, without_offset=without_offset)
 
 
+def sniff_items(place: str, format: str, *parts: Iterator[Item]) -> Findings:
+    """The findings on what a running system gives, from the first records of each part."""
+    look = _Look()
+    for part in parts:
+        look.take(part)
+    found = look.findings(Path(place), format, {}, without_offset=False)
+    return found.model_copy(update={"path": place, "pull": place})
+
+
 class _Look:
     """Counts what goes by."""
 
