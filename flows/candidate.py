@@ -13,7 +13,8 @@ from flows.training_data import TrainingData
 from flows.workspace import Workspace
 from models import gate
 from models.arms import ARMS, Arm, Model, fit_arm, try_arms
-from models.judging import judge_calibration, judge_rows
+from models.gate_stages import JudgedRow
+from models.judging import examples_of, judge_calibration, judge_rows
 from models.out_of_fold import OutOfFold
 from models.poison import influences
 from models.trigger import TriggerVerdict
@@ -38,8 +39,10 @@ def train(
     row = new_row(workspace, data.name, "refused", "no arm could be trained on these rows", numbers=numbers)
     model = None
     if trials[0].score is not None:
-        stages, model = _judge(workspace, data, out_of_fold, ARMS[trials[0].arm])
-        row = _told(workspace, data, trials[0].arm, stages, numbers)
+        arm = ARMS[trials[0].arm]
+        judged = judge_rows(arm, out_of_fold, data.served, incumbent=data.incumbent)
+        stages, model = _judge(workspace, data, out_of_fold, arm, judged)
+        row = _told(workspace, data, arm.name, stages, numbers).model_copy(update={"examples": examples_of(judged)})
     row = row.model_copy(
         update={
             "trace_ids": tuple(each.row.trace_id for each in data.new if each.row.trace_id is not None),
@@ -56,11 +59,11 @@ def train(
 
 
 def _judge(
-    workspace: Workspace, data: TrainingData, out_of_fold: OutOfFold, arm: Arm
+    workspace: Workspace, data: TrainingData, out_of_fold: OutOfFold, arm: Arm, judged: Sequence[JudgedRow]
 ) -> tuple[tuple[GateStage, ...], Model | None]:
     """The stages of the gate; and the model of all rows, which the last stage looks at, where the others passed."""
     stages = gate.judge(
-        judge_rows(arm, out_of_fold, data.served, incumbent=data.incumbent),
+        judged,
         policy=workspace.policy,
         checks=_checks(data),
         calibrated=judge_calibration(arm, out_of_fold, incumbent=data.incumbent),

@@ -53,6 +53,7 @@ class JudgedRow(Record):
     in_production: bool = False
     """Whether it is a production row that the champion has learnt, and a refit without it answers for the champion."""
     source: str
+    trace_id: str | None = None
     golden: bool = False
     """Frozen: once right, it may never be lost."""
 

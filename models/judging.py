@@ -1,6 +1,7 @@
 """Paired rows for the gate: what was served against what a candidate answers to rows it was not trained on."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from models.calibration import Calibrated, compare_calibration
 from models.fitting import ARMS, BASE, Arm, Task, truth_of
@@ -8,7 +9,10 @@ from models.gate_stages import JudgedRow
 from models.out_of_fold import OutOfFold
 from models.splits import is_judging
 from store.records.identity import content_hash
-from store.records.weights import DatasetRow
+from store.records.weights import ChangedAnswer, DatasetRow
+
+EXAMPLES = 20
+"""Rows of each kind that a retrain names."""
 
 
 def judge_rows(
@@ -53,6 +57,25 @@ def judge_calibration(arm: Arm, out_of_fold: OutOfFold, *, incumbent: str) -> Ca
     return compare_calibration(sides[0], sides[1], seed=out_of_fold.task.seed)
 
 
+def examples_of(rows: Sequence[JudgedRow], most: int = EXAMPLES) -> tuple[ChangedAnswer, ...]:
+    """At most `most` rows newly wrong and as many newly right, those asked in production first."""
+    ordered = sorted(rows, key=lambda row: (not row.in_cluster, row.trace_id or "", row.row))
+    lost = [_example("newly wrong", row) for row in ordered if row.was_right and not row.is_right]
+    won = [_example("newly right", row) for row in ordered if row.is_right and not row.was_right]
+    return (*lost[:most], *won[:most])
+
+
+def _example(change: Literal["newly right", "newly wrong"], row: JudgedRow) -> ChangedAnswer:
+    return ChangedAnswer(
+        change=change,
+        trace_id=row.trace_id,
+        row=row.row,
+        truth=row.truth,
+        champion=row.champion,
+        challenger=row.challenger,
+    )
+
+
 def _judged(
     row: DatasetRow, before: str | None, after: str | None, task: Task, *, in_cluster: bool, golden: frozenset[str]
 ) -> JudgedRow:
@@ -65,5 +88,6 @@ def _judged(
         in_cluster=in_cluster,
         in_production=not in_cluster and row.source != BASE,
         source=row.source,
+        trace_id=row.trace_id,
         golden=digest in golden,
     )

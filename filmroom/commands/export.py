@@ -97,6 +97,36 @@ def ticket(
 
 
 @group.command()
+def card(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="`ver_...` of a model, as `filmroom release` and `history` name it.")],
+    as_json: Json = False,
+) -> None:
+    """A model version's card in markdown: its data, the arms tried, the gate's table, where it fails."""
+    from filmroom.model_card import model_card
+    from flows.serving import artifact_of
+    from models.artifacts import read_manifest
+    from store.errors import NotAllowed
+    from store.releases import version
+    from store.retrains import dataset_of, promotion
+
+    session: Session = context.obj
+    artifacts = session.settings().home / ".filmroom" / "artifacts"
+    with session.store() as store, store.read() as connection:
+        found = version(connection, id)
+        if found.target != "weights" or found.model is None:
+            raise NotAllowed(f"{id} is a version of {found.target}: only models have cards")
+        made = promotion(connection, store.project, id)
+        learnt = set(made.trace_ids) if made else set()
+        rows = [row for row in dataset_of(connection, store.project, found.model) if row["trace_id"] in learnt]
+    text = model_card(found, read_manifest(artifacts, artifact_of(found)), made, rows)
+    if as_json:
+        say_json({"version": id, "model": found.model, "markdown": text})
+    else:
+        say(text)
+
+
+@group.command()
 def data(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Folder for the rows and their provenance.")],

@@ -38,6 +38,9 @@ def history(
         say(f"    {each.reason}")
         for stage in each.gate:
             say(f"    gate {stage.stage}: {stage.verdict}: {stage.sentence}")
+        for example in [each_ for each_ in each.examples if each_.change == "newly wrong"][:3]:
+            say(f"    newly wrong: {example.trace_id or 'a base row'}: {example.challenger or 'turned away'}, "
+                f"right was {example.truth or 'out of scope'}")  # fmt: skip
         if each.to_yes:
             say(f"    shortest way to yes: {each.to_yes}")
 
@@ -45,7 +48,7 @@ def history(
 def history_row(record: dict[str, Any]) -> dict[str, Any]:
     """A retrain as `history --json` gives it."""
     renamed = {"retrain": record["id"], "time": record["at_us"]}
-    kept = ("model", "decision", "reason", "to_yes", "numbers", "arm", "arms", "version", "parent", "metrics", "gate",
+    kept = ("model", "decision", "reason", "to_yes", "numbers", "arm", "arms", "version", "parent", "metrics", "gate", "examples",
             "seconds", "estimator_fits")  # fmt: skip
     return {**renamed, **{name: record[name] for name in kept}}
 

@@ -36,6 +36,20 @@ class GateStage(Record):
     """What was compared and found, in words."""
 
 
+class ChangedAnswer(Record):
+    """A row on which champion and challenger differ, one of them right. It names the trace and holds no text of it."""
+
+    change: Literal["newly right", "newly wrong"]
+    trace_id: str | None = None
+    """None: a row of the base set."""
+    row: str
+    """Digest of the input."""
+    truth: str | None
+    """The right label; None: out of scope."""
+    champion: str | None
+    challenger: str | None
+
+
 class Retrain(Record):
     """One evaluation of the trigger: skipped, refused, promoted or rolled back, always with its reason and numbers."""
 
@@ -63,6 +77,8 @@ class Retrain(Record):
     """Traces whose labels the candidate learnt from; empty where none was trained."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
     gate: tuple[GateStage, ...] = ()
+    examples: tuple[ChangedAnswer, ...] = ()
+    """Some of the judged rows on which the candidate and the champion differ, those newly wrong first."""
     seconds: float = 0.0
     estimator_fits: int = 0
     """Every call of an estimator's `fit`."""
