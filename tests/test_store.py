@@ -14,13 +14,16 @@ from sqlalchemy import create_engine, insert, select, text
 
 from store.bodies import body_of, decode, encode, put_body
 from store.database import Store, insert_or_ignore, open_store
+from store.erasure import erase
 from store.errors import LiveMoved, NotFound, SettingsError, StoreMissing, StoreTooNew, StoreUnreachable
 from store.failures import cluster_for, cursor, move_cursor, record_failures, unclustered
 from store.ingest import Tally, ingest
 from store.ledger import causes_of, effects_of, events_of, record_event
 from store.quarantine import quarantined
 from store.records import Failure, Feedback, Fingerprint, Rejected, Span, Trace
+from store.redaction import redactor_for
 from store.releases import found_project, live_release, move_live, releases_of
+from store.settings import PolicySection
 from store.tables import arrivals, cursors, metadata
 from store.traces import arrived_after, episodes
 from store.why import why
@@ -287,3 +290,26 @@ def test_a_sqlite_store_can_be_read_by_any_sqlite(sqlite_url: str) -> None:
     connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))
     assert connection.execute("SELECT user FROM traces").fetchall() == [("ann",)]
     connection.close()
+
+
+def test_a_user_is_erased_and_stays_erased(store: Store) -> None:
+    own = trace(1, user="ann", input="the words of ann")
+    said = Feedback(
+        source="native", trace_external_id="2", external_id="f", principal="ann", comment="by ann, on another"
+    )
+    write(store, own, trace(2, user="bob"), said)
+    with store.write() as connection:
+        done = erase(connection, "default", ("ann",), at_us=2, actor="staff:eve")
+    assert (done.traces, done.feedback) == (1, 1)
+    left = store.scrub()
+    assert (left is None) == (store.engine.dialect.name == "sqlite")
+    assert write(store, own).stored == 0
+    with store.read() as connection:
+        one, two = episodes(connection, [own.id, trace(2).id])
+        assert why(connection, "default", own.id)["erased"]
+    assert (one.trace.input, one.trace.user, two.trace.user, two.feedback[0].comment) == (None, None, "bob", None)
+
+
+def test_a_key_that_is_redacted_is_made_once_a_store(store: Store) -> None:
+    policy = PolicySection(redact=("email",))
+    assert len({redactor_for(store, policy).text("a@example.org")[0] for _ in range(3)}) == 1
