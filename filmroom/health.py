@@ -23,6 +23,9 @@ def checks(session: Session) -> list[Check]:
         _tried("store", lambda: _store(session)),
         _tried("tools", lambda: _tools(settings)),
         *_training(settings),
+        _tried("replay", lambda: _replay(settings)),
+        *([_tried("repository", lambda: _repository(settings))] if settings.agent.repository else []),
+        *([_tried("webhook", lambda: _webhook(settings))] if settings.agent.webhook else []),
     ]
 
 
@@ -45,6 +48,29 @@ def _tools(settings: Settings) -> str:
     if settings.agent.tools is None:
         return "no [agent] tools file: arguments are not checked against a schema"
     return f"{len(read_tools(settings))} tools in {settings.agent.tools}"
+
+
+def _replay(settings: Settings) -> str:
+    from flows.replay.trial import probe
+
+    if settings.agent.replay is None:
+        return "no [agent] replay: a change goes live on probation, and its hold judges it"
+    return f"{settings.agent.replay}: {probe(settings)}"
+
+
+def _repository(settings: Settings) -> str:
+    from flows.pull_request import repository_of
+
+    return f"{repository_of(settings)}: `filmroom pr` writes branches there"
+
+
+def _webhook(settings: Settings) -> str:
+    from urllib.parse import urlsplit
+
+    from flows.tickets import webhook_key
+
+    webhook_key(settings)
+    return f"tickets are posted to {urlsplit(settings.agent.webhook or '').netloc}, signed"
 
 
 def _training(settings: Settings) -> Iterator[Check]:

@@ -23,6 +23,7 @@ from store.corrections import correction, put_correction, put_review, waiting
 from store.errors import FilmroomError, NotAllowed, Refused, SettingsError
 from store.ledger import events_of, record_event
 from store.records import Correction, Operation, Proposal, Record, Review
+from store.settings import Settings
 
 FOLDER = "filmroom"
 """Folder of the repository that holds what filmroom writes."""
@@ -104,10 +105,15 @@ def apply_merged(workspace: Workspace) -> Merged:
 
 def repository(workspace: Workspace) -> Path:
     """The root of the user's repository. Raises SettingsError."""
-    named = workspace.settings.agent.repository
+    return repository_of(workspace.settings)
+
+
+def repository_of(settings: Settings) -> Path:
+    """The root of the repository that the settings name. Raises SettingsError."""
+    named = settings.agent.repository
     if named is None:
         raise SettingsError("[agent] repository: name the folder of your agent's Git repository in the settings")
-    folder = workspace.settings.home / named
+    folder = settings.home / named
     try:
         return Path(_git(folder, "rev-parse", "--show-toplevel"))
     except (NotAllowed, OSError) as error:

@@ -20,6 +20,7 @@ from store.failures import cluster
 from store.ledger import events_of, record_event
 from store.records import Operation, Record, Ticket
 from store.releases import live_release, version
+from store.settings import Settings
 
 TRIES = 3
 """Posts of one ticket in one go; the next turn tries again."""
@@ -66,7 +67,7 @@ def post_tickets(workspace: Workspace) -> Posted:
         due = [each for each in open_ if _is_due(connection, workspace, each.id)]
     if not due:
         return Posted()
-    key = webhook_key(workspace)
+    key = webhook_key(workspace.settings)
     posted: list[str] = []
     waiting: list[str] = []
     error = ""
@@ -91,17 +92,19 @@ def signature(key: str, timestamp: str, body: bytes) -> str:
     return "sha256=" + hmac.new(key.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
-def webhook_key(workspace: Workspace) -> str:
+def webhook_key(settings: Settings) -> str:
     """What signs the posts. Raises SettingsError where the variable that should hold it is empty."""
-    name = workspace.settings.agent.webhook_secret_env
+    name = settings.agent.webhook_secret_env
     if name is not None:
         value = os.environ.get(name, "")
         if not value:
             raise SettingsError(f"[agent] webhook_secret_env: {name} is not set")
         return value
-    path = workspace.settings.home / ".filmroom" / "release.key"
+    path = settings.home / ".filmroom" / "release.key"
     if not path.is_file():
-        raise SettingsError("[agent] webhook: there is no key to sign with: set `webhook_secret_env`")
+        raise SettingsError(
+            "[agent] webhook: there is no key to sign with: set `webhook_secret_env`, or `filmroom export release`"
+        )
     return path.read_text(encoding="ascii").strip()
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from filmroom.health import checks
+from filmroom.session import Session
 from flows.replay import replay_correction
 from flows.replay.child import ChildHook
 from flows.replay.hook import MOST_BYTES, Asked, HookFailed
@@ -418,6 +420,14 @@ def test_the_hook_is_chosen_by_its_name(workspace: Workspace) -> None:
     hook = open_hook(workspace)
     assert isinstance(hook, ChildHook)
     hook.close()
+
+
+def test_the_doctor_says_whether_the_hook_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for hook, ok in (("hangs", True), ("missing", False)):
+        with shop(tmp_path / hook, hook, *same_call(1)):
+            monkeypatch.chdir(tmp_path / hook)
+            [found] = [each for each in checks(Session()) if each["name"] == "replay"]
+            assert (found["ok"], "shop_agent" in found["detail"]) == (ok, True)
 
 
 def test_a_few_cases_say_nothing_and_many_without_effect_do() -> None:

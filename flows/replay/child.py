@@ -47,6 +47,14 @@ class ChildHook:
                 child.kill()
             raise
 
+    def probe(self) -> str:
+        child = _Child(self._command, self._home)
+        try:
+            read_answer(child.exchange(b'{"probe": true}\n', self._timeout_s))
+        finally:
+            child.kill()
+        return f"it loads in {self._command[0]}"
+
     def close(self) -> None:
         for child in self._all:
             child.kill()

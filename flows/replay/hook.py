@@ -46,6 +46,9 @@ class Hook(Protocol):
     def ask(self, asked: Asked) -> Answer:
         """Raises HookFailed."""
 
+    def probe(self) -> str:
+        """What is known of it without asking it anything. Raises HookFailed where it cannot be loaded."""
+
     def close(self) -> None: ...
 
 

@@ -24,6 +24,7 @@ from store.failures import cases_of, cluster
 from store.ledger import record_event
 from store.records import Cluster, Correction, Episode, Operation, Record, Replay, ReplayResult, content_hash
 from store.replays import put_replay, replay_of, replays_of
+from store.settings import Settings
 from store.traces import episodes, satisfied_ids
 
 
@@ -129,7 +130,23 @@ def digest_of(operations: Sequence[Operation]) -> str:
 
 def open_hook(workspace: Workspace) -> Hook:
     """The hook of the settings: a URL, or a function in a child process."""
-    agent = workspace.settings.agent
+    return hook_of(workspace.settings)
+
+
+def probe(settings: Settings) -> str:
+    """Whether the hook can be loaded, without asking it anything; of a URL only its name is known. Raises NotAllowed."""
+    hook = hook_of(settings)
+    try:
+        return hook.probe()
+    except HookFailed as error:
+        raise NotAllowed(f"[agent] replay: {hook.name}: {error}") from error
+    finally:
+        hook.close()
+
+
+def hook_of(settings: Settings) -> Hook:
+    """The hook that these settings name. Raises NotAllowed where they name none."""
+    agent = settings.agent
     if agent.replay is None:
         raise NotAllowed("there is no `[agent] replay` in the settings")
     if agent.replay.startswith(("http://", "https://")):
@@ -137,7 +154,7 @@ def open_hook(workspace: Workspace) -> Hook:
     return ChildHook(
         agent.replay,
         python=agent.python,
-        home=workspace.settings.home,
+        home=settings.home,
         check=agent.check,
         timeout_s=agent.replay_timeout_s,
         safe=agent.safe_tools,

@@ -32,6 +32,9 @@ class UrlHook:
         ]
         return answer._replace(missing=[*answer.missing, *missing])
 
+    def probe(self) -> str:
+        return "it is asked when a change is tried"
+
     def close(self) -> None:
         self._client.close()
 
