@@ -21,9 +21,14 @@ class Retrained(Record):
 
 
 def retrain(workspace: Workspace) -> Retrained:
-    """Weigh a retrain of every model of the settings; train, gate and promote where it is worth it and proved."""
+    """Weigh a retrain of every model of the settings; train, gate and promote where it is worth it and proved.
+
+    A promotion that turned out harmful is rolled back first; that model is weighed again in the next turn.
+    """
     if not workspace.settings.weights:
         return Retrained()
+    from flows.shadow import shadow
     from flows.weigh import weigh
 
-    return Retrained(evaluations=tuple(weigh(workspace, name) for name in workspace.settings.weights))
+    names = workspace.settings.weights
+    return Retrained(evaluations=tuple(shadow(workspace, name) or weigh(workspace, name) for name in names))

@@ -23,6 +23,9 @@ from tests.shop_log import SETTINGS, misread, said, take_in, trace, working_in
 VERBS = ("take", "bring", "send", "ship", "hand", "give", "pass", "carry")
 THINGS = ("lamp", "shoes", "shirt", "phone", "chair", "table", "clock", "radio", "couch", "glass")
 
+LATER = 10_000
+"""A day after any promotion of these tests."""
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
@@ -106,6 +109,32 @@ def test_a_promotion_is_taken_back_by_its_version_or_its_id(workspace: Workspace
     assert models == {"intents": rows[0].version}
     with pytest.raises(NotAllowed, match="not the live version"):
         undo(workspace, summary.retrain["retrain"])
+
+
+def contradicted(workspace: Workspace, count: int, *, by: str | None = None) -> None:
+    """Answers of the promoted model that people say were wrong, and that the version before had right."""
+    lines = []
+    for n in range(1000, 1000 + count):
+        text = f"where is order {n}"
+        step = {"id": "p", "kind": "predict", "name": "intents", "input": text, "output": "return", "confidence": 0.9}
+        lines.append([trace(n, day=LATER, input=text, output="return", spans=[step]),
+                      said(n, day=LATER, by=by, span="p", name="label", corrected_output="status")])  # fmt: skip
+    take_in(workspace, *lines)
+
+
+def test_a_promotion_that_does_harm_is_rolled_back_without_a_person(workspace: Workspace) -> None:
+    made = promoted(workspace).retrain["version"]
+    contradicted(workspace, 8)
+    found = turn(workspace).retrain
+    assert (found["decision"], "right on 8 where this one was wrong" in found["reason"]) == ("rolled_back", True)
+    with workspace.store.read() as connection:
+        assert made not in live_release(connection, workspace.project).models.values()
+
+
+def test_one_account_rolls_nothing_back(workspace: Workspace) -> None:
+    promoted(workspace)
+    contradicted(workspace, 40, by="mallory")
+    assert turn(workspace).retrain["decision"] != "rolled_back"
 
 
 def test_without_a_training_file_the_row_says_what_to_set(tmp_path: Path) -> None:
