@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 
 from filmroom.console.console import Console
+from filmroom.console.frame import counts
 from filmroom.console.proposed import proposed_lines
 from filmroom.console.timeline import timeline
 from flows.opinions import Panel, panel
@@ -56,6 +57,10 @@ def matching_ids(console: Console, wanted: QueueFilter, me: str) -> list[str]:
 
     if wanted.mine or wanted.text:
         return look()
+    if wanted in (QueueFilter(show="queued"), QueueFilter(show="held")):
+        waiting, known = matching_ids(console, QueueFilter(), me), counts(console)
+        start = 0 if wanted.show == "queued" else known.queued
+        return waiting[start : start + getattr(known, wanted.show)]
     found: list[str] = console.kept.get(console, f"queue {filter_query(wanted)}", look)
     return found
 
