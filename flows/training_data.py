@@ -122,9 +122,10 @@ def _suspects(
 ) -> list[int]:
     """Positions among the labelled rows, old before fresh, of new labels that a person should look at.
 
-    In profile `benchmark` there is nobody to ask, and a label that was held would be lost: none is.
+    In profile `benchmark` there is nobody to ask, and a label that was held would be lost: none is. Without a failure
+    among the new labels nothing will be trained, and nobody needs to look.
     """
-    if workspace.policy.reviewer is not None:
+    if workspace.policy.reviewer is not None or not any(each.failed for each in fresh):
         return []
     together = [*base_set, *(each.row for each in (*old, *fresh))]
     start = len(base_set)

@@ -112,6 +112,6 @@ class RejectModel:
     def _fitted(self, mixed: Any, in_scope: Bools) -> LogisticRegression:
         self.estimator_fits += 1
         model = LogisticRegression(
-            class_weight="balanced", solver="liblinear", tol=1e-2, max_iter=1000, random_state=self.seed
+            class_weight="balanced", solver="liblinear", dual=True, tol=1e-2, max_iter=1000, random_state=self.seed
         )
         return model.fit(mixed, in_scope)
