@@ -14,6 +14,7 @@ from store.tables import (
     holds,
     ledger,
     opinions,
+    replays,
     reviews,
     routes,
     spans,
@@ -133,7 +134,7 @@ def cluster_names(connection: Connection, ids: list[str]) -> dict[str, str]:
 
 
 def id_home(connection: Connection, project: str, any_id: str) -> str:
-    """The id of what shows this one: of a failure, span or feedback its trace, of a route, review or opinion its
+    """The id of what shows this one: of a failure, span or feedback its trace, of a route, review, opinion or replay its
     correction, of a hold its change; else the id itself."""
     owners = {
         "fail": (failures, failures.c.trace_id),
@@ -142,6 +143,7 @@ def id_home(connection: Connection, project: str, any_id: str) -> str:
         "rte": (routes, routes.c.correction_id),
         "rev": (reviews, reviews.c.correction_id),
         "opi": (opinions, opinions.c.correction_id),
+        "rpl": (replays, replays.c.correction_id),
         "hld": (holds, holds.c.change_id),
     }
     table, owner = owners.get(any_id.split("_", 1)[0], (None, None))

@@ -22,6 +22,7 @@ PAGES = {
     "rel": "/releases/{}",
     "ret": "/retrains/{}",
     "hld": "/go/{}",
+    "rpl": "/go/{}",
     "run": "/why/{}",
 }
 """The page of an id, by its prefix."""

@@ -21,6 +21,7 @@ from store.failures import cases_of, cluster
 from store.opinions import next_for
 from store.queue_page import PAGE, QueueFilter, claims_of, items, matching
 from store.records import Correction, Route
+from store.replays import replays_of
 
 EXAMPLES = 3
 _NAMED = re.compile(r"\((\w+) -?[\d.]+\)")
@@ -108,6 +109,7 @@ def item_view(workspace: Workspace, correction_id: str) -> dict[str, Any]:
         told = story(connection, workspace.project, found.cluster_id)
         seen = panel(connection, workspace, found.id)
         said = reviews_of(connection, found.id)
+        tried = replays_of(connection, found.id)
         taken = claims_of(connection, workspace.project, [found.id], now_us=workspace.clock())
         return {
             "correction": found.id,
@@ -123,6 +125,7 @@ def item_view(workspace: Workspace, correction_id: str) -> dict[str, Any]:
             "summary": found.proposal.summary if found.proposal else "no single place found",
             "needs_answer": found.proposal.needs_answer if found.proposal else None,
             "proposed": proposed_lines(connection, workspace, found),
+            "replay": max(tried, key=lambda replay: replay.at_us).model_dump(mode="json") if tried else None,
             "examples": [timeline(case) for case in cases],
             "reviews": [each.model_dump(mode="json") for each in said],
             "panel": panel_view(seen),

@@ -1,0 +1,165 @@
+"""What single pages of the console show and do."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from filmroom.console.chain import picture
+from filmroom.console.proposed import operation_lines
+from flows.compare import compare
+from flows.opinions import give_opinion
+from flows.workspace import Workspace
+from store.errors import NotAllowed
+from store.records import Operation
+from store.records.replays import Replay
+from store.releases import live_release
+from store.replays import put_replay
+from tests.console_home import client, console, correction_in, reviewing
+from tests.live_server import two_models
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with reviewing(tmp_path, tools=2) as opened:
+        yield opened
+
+
+def test_two_models_are_compared_by_the_rows_they_answer_differently(workspace: Workspace) -> None:
+    first, second = two_models(workspace)
+    found = compare(workspace, first, second)
+    assert (found.rows, found.newly_right, found.newly_wrong > 0) == (40, len(found.right), True)
+    assert {each.label for each in found.wrong} == {"status"}
+
+
+def test_two_states_of_the_rules_are_compared_by_their_entries(workspace: Workspace) -> None:
+    with workspace.store.read() as connection:
+        before = live_release(connection, workspace.project).context
+    give_opinion(workspace, correction_in(workspace, "context"), "approve", answer="Offer a voucher.")
+    with workspace.store.read() as connection:
+        after = live_release(connection, workspace.project)
+    found = compare(workspace, before, after.context)
+    assert ([each["argument"] for each in found.added], found.removed, found.rows) == (["Offer a voucher."], (), None)
+    with pytest.raises(NotAllowed, match="cannot be compared"):
+        compare(workspace, before, after.tooling)
+
+
+def test_a_diff_has_what_goes_and_what_comes() -> None:
+    operation = Operation(
+        target="context", verb="edit", key="rule_1", value={"action": "say", "argument": "b", "scope": {}}
+    )
+    before = {"id": "rule_1", "action": "say", "argument": "a", "author": "staff:ann"}
+    assert operation_lines(operation, before) == [
+        {"sign": " ", "text": "action: say"}, {"sign": "-", "text": "argument: a"}, {"sign": "+", "text": "argument: b"},
+        {"sign": "+", "text": "scope: {}"},
+    ]  # fmt: skip
+
+
+def test_the_picture_draws_a_cause_before_its_effect() -> None:
+    trace = {"id": "trc_1", "kind": "trace", "causes": []}
+    failure = {"id": "fail_1", "kind": "failure", "causes": [trace]}
+    cluster = {"id": "clu_1", "kind": "cluster", "causes": [failure]}
+    correction = {"id": "cor_1", "kind": "correction", "causes": [cluster]}
+    review = {"id": "rev_1", "kind": "review", "causes": [{"id": "cor_1", "kind": "correction", "causes": []}]}
+    found = {"id": "chg_1", "kind": "change", "causes": [correction, review], "effects": []}
+    drawn = picture(found)
+    x = {node.kind: node.x for node in drawn.nodes}
+    assert sorted(x, key=lambda kind: x[kind]) == ["trace", "failure", "cluster", "correction", "review", "change"]
+    assert all(line.x1 < line.x2 for line in drawn.lines)
+
+
+def test_a_verdict_by_script_brings_the_next_correction_along(workspace: Workspace) -> None:
+    id_ = correction_in(workspace, "tooling")
+    with console(workspace) as url, client(workspace, url, "ann") as ann:
+        page = ann.get(f"/review/{id_}").text
+        token = page.split('name="csrf" value="')[1].split('"')[0]
+        fields = {"csrf": token, "filter": "target=tooling", "reason": "seen"}
+        straight = ann.post(f"/review/{id_}/reject", data=fields, headers={"hx-request": "true"})
+        plain = ann.post(f"/review/{correction_in(workspace, 'tooling')}/reject", data=fields)
+    assert (straight.status_code, straight.headers["hx-push-url"].endswith("?target=tooling")) == (200, True)
+    assert ("rejected" in straight.text, 'name="reason" rows="1" maxlength="2000"></textarea>' in straight.text) == (
+        True,
+        True,
+    )
+    assert plain.status_code == 303
+
+
+def test_what_is_refused_keeps_what_was_written(workspace: Workspace) -> None:
+    id_ = correction_in(workspace, "memory")
+    with console(workspace) as url, client(workspace, url, "ann") as ann:
+        token = ann.get(f"/review/{id_}").text.split('name="csrf" value="')[1].split('"')[0]
+        fields = {"csrf": token, "filter": "", "answer": "no JSON <b>", "reason": "because"}
+        refused = ann.post(f"/review/{id_}/approve", data=fields)
+    assert (refused.status_code, "the answer must be" in refused.text) == (409, True)
+    assert ("no JSON &lt;b&gt;</textarea>" in refused.text, ">because</textarea>" in refused.text) == (True, True)
+
+
+def test_a_bulk_verdict_does_nothing_once_the_queue_has_changed(workspace: Workspace) -> None:
+    with console(workspace) as url, client(workspace, url, "ann") as ann:
+        seen = ann.post("/api/corrections/bulk/preview", json={"target": "tooling"}).json()
+        give_opinion(workspace, seen["ids"][0], "reject")
+        body = {"filter": {"target": "tooling"}, "verdict": "approve", "digest": seen["digest"]}
+        stale = ann.post("/api/corrections/bulk", json=body)
+        again = ann.post("/api/corrections/bulk/preview", json={"target": "tooling"}).json()
+        done = ann.post("/api/corrections/bulk", json={**body, "digest": again["digest"]}).json()
+    assert (stale.status_code, "look again" in stale.json()["message"]) == (409, True)
+    assert ([each["correction"] for each in done["done"]], done["failed"]) == (again["ids"], {})
+
+
+def test_a_bulk_verdict_leaves_out_what_somebody_else_is_at(workspace: Workspace) -> None:
+    with console(workspace) as url, client(workspace, url, "ann") as ann, client(workspace, url, "bob") as bob:
+        id_ = correction_in(workspace, "tooling")
+        bob.post(f"/api/corrections/{id_}/claim")
+        seen = ann.post("/api/corrections/bulk/preview", json={"target": "tooling"}).json()
+    assert (id_ in seen["ids"], seen["claimed"], seen["matching"]) == (False, 1, len(seen["ids"]) + 1)
+
+
+def test_the_newest_replay_stands_beside_the_proposed_change(workspace: Workspace) -> None:
+    id_ = correction_in(workspace, "tooling")
+    with workspace.store.write() as connection:
+        live = live_release(connection, workspace.project)
+        value = Replay(correction_id=id_, digest="0" * 64, release_id=live.id, at_us=1, hook="agent:replay",
+                       verdict="repairs", sentence="8 of 8 cases mended", numbers={"cases": 8.0})  # fmt: skip
+        put_replay(connection, value, [])
+    with console(workspace) as url, client(workspace, url, "eva", "viewer") as eva:
+        page = eva.get(f"/review/{id_}").text
+    assert ("8 of 8 cases mended" in page, "Replay: not measured" in page) == (True, False)
+
+
+STRANGE = (
+    "\x00",
+    "\ud800",
+    "é" * 60,
+    "' OR 1=1 --",
+    "../../etc/passwd",
+    "%00",
+    "9" * 40,
+    "-1",
+    "{}",
+    "<x>",
+    "cor_\U0001f600",
+)
+
+ODD_BODY = b'{"id": "\\ud800", "reason": "\\u0000", "name": "x", "to": "memory", "filter": {}, "number": 1e400}'
+JSON = {"content-type": "application/json"}
+
+
+def test_nothing_strange_breaks_the_api(workspace: Workspace) -> None:
+    """Every endpoint with values that no client sends: told why not, never 500."""
+    with console(workspace) as url, client(workspace, url, "root", "admin") as root:
+        schema = root.get("/api/openapi.json").json()
+        broken = {}
+        for path, methods in schema["paths"].items():
+            for method, endpoint in methods.items():
+                asked = [each["name"] for each in endpoint.get("parameters", []) if each["in"] == "query"]
+                for text in STRANGE:
+                    spelt = quote(text.encode("utf-8", "surrogatepass"), safe="")
+                    query = "&".join(f"{name}={spelt}" for name in asked)
+                    address = (
+                        "/api" + path.replace("{id}", spelt).replace("{name}", spelt) + (f"?{query}" if query else "")
+                    )
+                    answer = root.request(method, address, content=None if method == "get" else ODD_BODY, headers=JSON)
+                    if answer.status_code >= 500:
+                        broken[f"{method} {path} {text!r}"] = answer.text[:200]
+    assert broken == {}
