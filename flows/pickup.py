@@ -11,12 +11,12 @@ from flows.workspace import Workspace
 from models.detector import detect, is_failure, judge
 from models.fingerprint import failing_step
 from store.failures import cursor, failure_ids, move_cursor, record_failures, record_signals, rejudge
-from store.ledger import record_event
+from store.ledger import record_events
 from store.records import Episode, Failure, Record, Signal
 from store.traces import arrived_after, episodes
 
-BATCH = 1000
-"""Arrivals a transaction."""
+BATCH = 5000
+"""Arrivals a transaction: as many as ingest writes at once, so that a trace and what was said of it are mostly seen together."""
 
 
 class PickedUp(Record):
@@ -62,17 +62,12 @@ def _pick(connection: Connection, workspace: Workspace, looked_at: Sequence[Epis
         elif failed:
             fresh.append(failure)
     record_signals(connection, workspace.project, all_signals)
-    for failure in fresh:
-        record_event(
-            connection,
-            workspace.project,
-            at_us=failure.picked_us,
-            actor=workspace.actor,
-            event="picked up",
-            subject=failure.id,
-            causes=[failure.trace_id],
-            detail={"probability": round(failure.probability, 4)},
-        )
+    events = [
+        {"project": workspace.project, "at_us": each.picked_us, "actor": workspace.actor, "event": "picked up",
+         "subject": each.id, "reason": "", "detail": {"probability": round(each.probability, 4)}}
+        for each in fresh
+    ]  # fmt: skip
+    record_events(connection, events, {each.id: [each.trace_id] for each in fresh})
     return len(record_failures(connection, fresh))
 
 

@@ -13,7 +13,7 @@ from models.features.material import Material
 from models.fingerprint import cluster_name, fingerprint
 from models.router import Decision, decide
 from store.corrections import attempts, open_correction, put_correction, put_route, route_of
-from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place, unclustered
+from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
 from store.ledger import record_event
 from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target
 from store.traces import episodes, satisfied_ids
@@ -77,11 +77,16 @@ def cluster(workspace: Workspace) -> Clustered:
 def _place(connection: Connection, workspace: Workspace, cases: Sequence[Case]) -> set[str]:
     now_us = workspace.clock()
     touched: dict[str, list[str]] = {}
+    known: dict[str, str] = {}
+    placed = []
     for case in cases:
         print_ = fingerprint(case)
-        cluster_id = cluster_for(connection, workspace.project, print_, cluster_name(print_), now_us)
-        place(connection, case.failure.id, print_, cluster_id)
+        if print_.key not in known:
+            known[print_.key] = cluster_for(connection, workspace.project, print_, cluster_name(print_), now_us)
+        cluster_id = known[print_.key]
+        placed.append((case.failure.id, print_, cluster_id))
         touched.setdefault(cluster_id, []).append(case.failure.id)
+    place_all(connection, placed)
     for cluster_id, failure_ids in touched.items():
         mark_changed(connection, cluster_id, now_us)
         record_event(

@@ -3,7 +3,7 @@
 The features are in `models.features`, one function each; what they add up to is `models.router`'s.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from models.deployment import Deployment
 from models.features import blame, context, memory, probes, reading, recall, support, tooling, weights
@@ -35,16 +35,18 @@ def weigh(
     deployment: Deployment,
     policy: Policy,
     batch: Sequence[Episode] = (),
+    only: Collection[str] | None = None,
 ) -> dict[str, float | None]:
     """The evidence of one cluster: feature name to value, always the same names; None: not measured, never zero.
 
     `satisfied`: traces of the same time that nobody complained of, for comparison; empty leaves what needs them None.
     `batch`: what else failed in the same time; it shows a component that is broken for everybody.
-    `attempts_TARGET` are the earlier attempts there that failed to hold.
+    `only`: features to measure, and no others. `attempts_TARGET` are the earlier attempts there that failed to hold.
     """
     material = Material(tuple(cases), tuple(satisfied), deployment, policy, tuple(batch))
     wider = material.with_siblings()
-    found = {name: feature(material if name in support.FEATURES else wider) for name, feature in FEATURES.items()}
+    found = {name: feature(material if name in support.FEATURES else wider) for name, feature in FEATURES.items()
+             if only is None or name in only}  # fmt: skip
     tried = {f"attempts_{target}": float(deployment.attempts.get(target, 0)) for target in TARGETS}
     return {**found, **tried, **dict.fromkeys(NOT_MEASURED)}
 

@@ -6,7 +6,9 @@ Which traces are exposures, and which of them recurred, is found in `flows.verif
 from collections.abc import Sequence
 from typing import Literal
 
-from models.sequential import binomial_e_value, clopper_pearson_upper
+from scipy.stats import binom
+
+from models.sequential import below_e_value, binomial_e_value, clopper_pearson_upper
 from store.records.production import Record
 from store.records.weights import Hold
 
@@ -17,6 +19,10 @@ FAILED_SHARE = 1 / 2
 FAILED_EVIDENCE = 20.0
 EARLY_EXPOSURES = 10
 EARLY_RECURRENCES = 3
+EARLY_LEVEL = 0.05
+"""So probable at the most may the early recurrences be where the fix holds; else only the evidence counts."""
+HELD_EVIDENCE = 10.0
+"""Evidence at which it is held: by Ville's inequality wrongly in at most 1 of 10, however often it is looked at."""
 _MOST_EXPOSURES = 10_000_000
 _FEWEST = 20
 
@@ -30,7 +36,7 @@ class HoldVerdict(Record):
     needed: int | None
     """Exposures at which it is held if none of those to come recurs; None: not known without a baseline above 0."""
     upper: float
-    """90 % Clopper-Pearson upper bound of the recurrence rate; 1 without exposures."""
+    """90 % Clopper-Pearson upper bound of the recurrence rate, of one look; 1 without exposures."""
     e_value: float | None
     """Evidence for "more than half of the baseline"; None: no baseline."""
     sentence: str
@@ -40,7 +46,9 @@ def judge_hold(outcomes: Sequence[bool], *, baseline: float | None) -> HoldVerdi
     """The verdict over `outcomes`, one per exposure in the order in which they matured, True where the failure recurred.
 
     `baseline` is the failure rate of the cluster's exposures before the change, in [0, 1]; None: not measured, and
-    then nothing is ever held. Three recurrences in the first ten exposures fail it with or without a baseline.
+    then nothing is ever held. Held: evidence of 10 for "at most a third of the baseline", valid at every look. Failed: evidence
+    of 20 for "more than half of it", or three recurrences in the first ten exposures, unless those are to be expected of a
+    fix that holds.
 
     >>> judge_hold([False] * 33, baseline=0.2).sentence
     'holding, 33 of 34 exposures'
@@ -79,7 +87,7 @@ def has_no_effect(hold: Hold) -> str | None:
 
 
 def exposures_needed(recurrences: int, baseline: float | None) -> int | None:
-    """The fewest exposures, `recurrences` of them failing, whose 90 % upper bound is at most a third of `baseline`.
+    """The fewest exposures, `recurrences` of them failing, with the evidence of 10 that the rate is below a third of `baseline`.
 
     >>> exposures_needed(0, 0.2)
     34
@@ -87,24 +95,31 @@ def exposures_needed(recurrences: int, baseline: float | None) -> int | None:
     if not baseline:
         return None
     low, high = recurrences, recurrences + 1
-    while clopper_pearson_upper(recurrences, high, 0.90) > baseline * HELD_SHARE:
+    while below_e_value(recurrences, high, baseline * HELD_SHARE) < HELD_EVIDENCE:
         low, high = high, high * 2
         if high > _MOST_EXPOSURES:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        if clopper_pearson_upper(recurrences, middle, 0.90) > baseline * HELD_SHARE:
+        if below_e_value(recurrences, middle, baseline * HELD_SHARE) < HELD_EVIDENCE:
             low = middle
             continue
         high = middle
     return high
 
 
+def _is_unexpected(baseline: float | None) -> bool:
+    """Whether so many early recurrences would be rare of a fix that holds."""
+    if not baseline:
+        return True
+    return float(binom.sf(EARLY_RECURRENCES - 1, EARLY_EXPOSURES, baseline * HELD_SHARE)) <= EARLY_LEVEL
+
+
 def _decided(
     outcomes: Sequence[bool], baseline: float | None, upper: float, evidence: float | None, needed: int | None
 ) -> tuple[Literal["holding", "held", "failed"], str]:
     early = sum(outcomes[:EARLY_EXPOSURES])
-    if early >= EARLY_RECURRENCES:
+    if early >= EARLY_RECURRENCES and _is_unexpected(baseline):
         return (
             "failed",
             f"failed: it recurred {early} times in the first {min(len(outcomes), EARLY_EXPOSURES)} exposures",
@@ -113,6 +128,6 @@ def _decided(
         return "failed", f"failed: it recurs at more than half of its baseline (E = {evidence:.0f})"
     if not baseline:
         return "holding", f"holding, {len(outcomes)} exposures: no baseline was measured, so it cannot be called held"
-    if upper <= baseline * HELD_SHARE:
-        return "held", f"held: recurrence is at most {upper:.1%}, a third of the baseline of {baseline:.1%} or less"
+    if below_e_value(sum(outcomes), len(outcomes), baseline * HELD_SHARE) >= HELD_EVIDENCE:
+        return "held", f"held: recurrence is below a third of the baseline of {baseline:.1%} (at most {upper:.1%} in one look)"
     return "holding", f"holding, {len(outcomes)} of {needed} exposures"

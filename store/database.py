@@ -94,12 +94,9 @@ def insert_or_ignore(connection: Connection, table: Table, rows: list[dict[str, 
         return 0
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     keys = list(table.primary_key.columns)
-    inserted = 0
-    for part in _chunks(rows, max(1, 30_000 // len(table.columns))):
-        # what comes back is counted: psycopg says -1 for the row count of such an insert
-        statement = insert(table).values(part).on_conflict_do_nothing().returning(*keys)
-        inserted += len(connection.execute(statement).all())
-    return inserted
+    # what comes back is counted: psycopg says -1 for the row count of such an insert
+    statement = insert(table).on_conflict_do_nothing().returning(*keys)
+    return len(connection.execute(statement, rows).all())
 
 
 def upsert(connection: Connection, table: Table, row: dict[str, Any]) -> None:
@@ -109,11 +106,6 @@ def upsert(connection: Connection, table: Table, row: dict[str, Any]) -> None:
     statement = insert(table).values(row)
     changed = {name: statement.excluded[name] for name in row if name not in keys}
     connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed))
-
-
-def _chunks(rows: list[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
 
 
 def _engine(url: str) -> Engine:

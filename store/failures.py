@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from store.bodies import in_parts
 from store.database import insert_or_ignore
@@ -73,13 +73,16 @@ def rejudge(connection: Connection, failure: Failure, *, withdrawn: bool) -> Non
     )
 
 
-def place(connection: Connection, failure_id: str, fingerprint: Fingerprint, cluster_id: str) -> None:
-    """Put a failure into a cluster."""
-    connection.execute(
+def place_all(connection: Connection, placed: Sequence[tuple[str, Fingerprint, str]]) -> None:
+    """Put failures into clusters: failure id, its fingerprint, cluster id."""
+    statement = (
         update(failures)
-        .where(failures.c.id == failure_id)
-        .values(cluster_id=cluster_id, fingerprint=fingerprint.model_dump())
+        .where(failures.c.id == bindparam("failure"))
+        .values(cluster_id=bindparam("cluster"), fingerprint=bindparam("print", type_=failures.c.fingerprint.type))
     )
+    rows = [{"failure": id, "print": print_.model_dump(), "cluster": cluster_id} for id, print_, cluster_id in placed]
+    if rows:
+        connection.execute(statement, rows)
 
 
 def cluster_for(connection: Connection, project: str, fingerprint: Fingerprint, name: str, now_us: int) -> str:

@@ -1,6 +1,6 @@
 """History: who did what, when and why, and what caused what. Rows are only ever added."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
@@ -33,6 +33,19 @@ def record_event(
     }
     connection.execute(insert(ledger), [row])
     link(connection, project, subject, causes)
+
+
+def record_events(connection: Connection, rows: Sequence[dict[str, Any]], causes: dict[str, Iterable[str]]) -> None:
+    """Append many events at once, given as rows of the table, and link each effect to its causes."""
+    if rows:
+        connection.execute(insert(ledger), rows)
+    pairs = [
+        {"project": rows[0]["project"], "cause": cause, "effect": effect}
+        for effect, found in causes.items()
+        for cause in dict.fromkeys(found)
+        if cause != effect
+    ]
+    insert_or_ignore(connection, links, pairs)
 
 
 def link(connection: Connection, project: str, effect: str, causes: Iterable[str]) -> None:

@@ -1,8 +1,10 @@
 """Evidence that a small model misread what was asked, although nobody corrected its step: the answer after it was wrong."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.corrections import differing
 from models.features.material import Feature, Material, share
@@ -71,11 +73,17 @@ def novelty(material: Material) -> float | None:
     ]
     if len(fine) < FEWEST or not mine:
         return None
-    among = cosines(fine, fine)
-    np.fill_diagonal(among, 0.0)
-    usual = np.sort(1 - among.max(axis=1))
+    usual = _distances(tuple(fine))
     far = 1 - cosines(mine, fine).max(axis=1)
     return float(np.median(np.searchsorted(usual, far, side="left") / len(usual)))
+
+
+@lru_cache(maxsize=4)
+def _distances(texts: tuple[str, ...]) -> NDArray[np.float64]:
+    """Distance of each text to the nearest other, sorted; remembered, since all clusters of a turn ask for the same."""
+    among = cosines(texts, texts)
+    np.fill_diagonal(among, 0.0)
+    return np.sort(1 - among.max(axis=1))
 
 
 def _is_misread(

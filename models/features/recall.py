@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from models.corrections import Comparison
 from models.features.material import Feature, Material, mean, share
-from models.steps import answer_text, error_text, input_text, step_name, text_of
+from models.steps import answer_text, error_text, step_name, text_of
 from store.records import Case, Episode, Span, SpanKind
 from store.records.identity import canonical_json
 
@@ -95,7 +95,8 @@ def _missed(case: Case, item: Comparison | None, kind: SpanKind) -> bool | None:
 
 def _shown(case: Case, item: Comparison) -> float | None:
     prompt = "\n".join(text_of(span.input) for span in case.episode.spans if span.kind == "llm")
-    beside = _words(prompt.replace(input_text(case.episode), " ")) - _ROLES
+    question = text_of(case.episode.trace.input)
+    beside = _words(prompt.replace(question, " ") if question else prompt) - _ROLES
     shown = _words(prompt) if beside else set[str]()
     sought = _words(item.corrected)
     if _missed(case, item, "memory") or _missed(case, item, "retrieval"):

@@ -117,7 +117,9 @@ def contract_break(material: Material) -> float | None:
     Example: `get_stock` answers null in 2 of 4 cases: 0.5.
     """
     speaking = {step_name(call) for call in material.calls if call.output not in (None, "")}
-    return share(_breaks_one(case, step, speaking, material) for case, step in zip(material.cases, material.steps, strict=True))
+    return share(
+        _breaks_one(case, step, speaking, material) for case, step in zip(material.cases, material.steps, strict=True)
+    )
 
 
 def batch_outage(material: Material) -> float | None:
