@@ -11,12 +11,18 @@ class Retrained(Record):
     """The evaluations of this turn, one a model."""
 
     evaluations: tuple[Retrain, ...] = ()
+    tracked: int = 0
+    """Retrains that the tracking server of the settings was told of."""
+    not_tracked: str = ""
+    """Why it was not told of all."""
 
     def markdown(self) -> str:
         lines = []
         for each in self.evaluations:
             lines.append(f"* **{each.model}**: {each.decision}. {each.reason}")
             lines += [f"    * {stage.stage}: {stage.verdict}. {stage.sentence}" for stage in each.gate]
+        if self.not_tracked:
+            lines.append(f"* not tracked: {self.not_tracked}")
         return "\n".join(lines) or "No model is named in the settings."
 
 
@@ -28,7 +34,10 @@ def retrain(workspace: Workspace) -> Retrained:
     if not workspace.settings.weights:
         return Retrained()
     from flows.shadow import shadow
+    from flows.tracking import track
     from flows.weigh import weigh
 
     names = workspace.settings.weights
-    return Retrained(evaluations=tuple(shadow(workspace, name) or weigh(workspace, name) for name in names))
+    evaluations = tuple(shadow(workspace, name) or weigh(workspace, name) for name in names)
+    told = track(workspace)
+    return Retrained(evaluations=evaluations, tracked=len(told.runs), not_tracked=told.error)

@@ -184,6 +184,14 @@ class ConsoleSection(Section):
     """How long a correction stays with the reviewer who opened it."""
 
 
+class TrackingSection(Section):
+    """Where retrains are told of beside the store."""
+
+    mlflow: str | None = None
+    """URL of an MLflow tracking server; None: nothing is sent."""
+    experiment: str = "filmroom"
+
+
 class Settings(BaseSettings):
     """The whole of `filmroom.toml`; a `FILMROOM_SECTION__KEY` variable outranks the file."""
 
@@ -201,6 +209,7 @@ class Settings(BaseSettings):
     prices: Prices = Prices()
     schedule: ScheduleSection = ScheduleSection()
     console: ConsoleSection = ConsoleSection()
+    tracking: TrackingSection = TrackingSection()
     seed: int = 0
 
     @classmethod
@@ -226,7 +235,9 @@ class Settings(BaseSettings):
     @property
     def digest(self) -> str:
         """Twelve digits over everything that can change a decision; where the store lies is not part of it."""
-        return content_hash(self.model_dump(mode="json", exclude={"home", "store", "schedule", "console"}))[:12]
+        return content_hash(self.model_dump(mode="json", exclude={"home", "store", "schedule", "console", "tracking"}))[
+            :12
+        ]
 
     def policy_in_force(self, profile: ProfileName) -> Policy:
         """The profile's defaults with this file's overrides."""

@@ -1,6 +1,6 @@
 """What a model's card says, and that text of the log stays data in it."""
 
-from filmroom.model_card import model_card
+from flows.model_card import model_card
 from models.artifacts import Manifest
 from store.records import GateStage, Retrain, Version
 from store.records.weights import ChangedAnswer

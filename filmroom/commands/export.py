@@ -103,12 +103,9 @@ def card(
     as_json: Json = False,
 ) -> None:
     """A model version's card in markdown: its data, the arms tried, the gate's table, where it fails."""
-    from filmroom.model_card import model_card
-    from flows.serving import artifact_of
-    from models.artifacts import read_manifest
+    from flows.model_card import card_of
     from store.errors import NotAllowed
     from store.releases import version
-    from store.retrains import dataset_of, promotion
 
     session: Session = context.obj
     artifacts = session.settings().home / ".filmroom" / "artifacts"
@@ -116,10 +113,7 @@ def card(
         found = version(connection, id)
         if found.target != "weights" or found.model is None:
             raise NotAllowed(f"{id} is a version of {found.target}: only models have cards")
-        made = promotion(connection, store.project, id)
-        learnt = set(made.trace_ids) if made else set()
-        rows = [row for row in dataset_of(connection, store.project, found.model) if row["trace_id"] in learnt]
-    text = model_card(found, read_manifest(artifacts, artifact_of(found)), made, rows)
+        text = card_of(connection, artifacts, found)
     if as_json:
         say_json({"version": id, "model": found.model, "markdown": text})
     else:

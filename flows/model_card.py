@@ -2,11 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
-from filmroom.session import time_text
-from models.artifacts import Manifest
+from sqlalchemy import Connection
+
+from flows.serving import artifact_of
+from models.artifacts import Manifest, read_manifest
 from models.fitting import ARMS
 from store.records import Retrain, Version
+from store.retrains import dataset_of, promotion
 
 
 def model_card(
@@ -23,11 +28,19 @@ def model_card(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def card_of(connection: Connection, artifacts: Path, found: Version) -> str:
+    """The card of a stored model version. Raises ModelRefused where its manifest cannot be read."""
+    made = promotion(connection, found.project, found.id)
+    learnt = set(made.trace_ids) if made else set()
+    rows = [row for row in dataset_of(connection, found.project, found.model or "") if row["trace_id"] in learnt]
+    return model_card(found, read_manifest(artifacts, artifact_of(found)), made, rows)
+
+
 def _identity(found: Version, manifest: Manifest, content: Mapping[str, object]) -> str:
     arm = ARMS.get(manifest.arm)
     made = "first version" if found.parent is None else f"after {found.parent}"
     lines = [
-        f"* made {time_text(found.created_us)}, {made}",
+        f"* made {_day(found.created_us)}, {made}",
         f"* arm `{manifest.arm}`" + (f": {arm.representation} features, {arm.learner}, {arm.treatment}" if arm else ""),
         f"* model file `{manifest.artifact}`",
         f"* filmroom {manifest.code_version}; "
@@ -85,6 +98,10 @@ def _quoted(text: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _day(at_us: int) -> str:
+    return datetime.fromtimestamp(at_us / 1_000_000, tz=UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _number(value: object) -> str:
