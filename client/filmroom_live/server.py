@@ -47,7 +47,7 @@ class Server:
     def __init__(self, url: str, token: str | None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url: {url!r} is not an http address, for example http://127.0.0.1:4220")
+            raise ValueError(f"url: {url!r} is not an http address, for example http://127.0.0.1:8010")
         self._parts = parts
         self._base = parts.path.rstrip("/")
         self._token = token
