@@ -12,11 +12,11 @@ from typing import Any
 
 from pydantic import Field
 
+from flows.auto_review import AutoReviewed, auto_review
 from flows.pickup import PickedUp, pickup
 from flows.pull import pull
 from flows.replay import replay_waiting
 from flows.retrain import Retrained, retrain
-from flows.review import AutoReviewed, auto_review
 from flows.route import Clustered, Routed, cluster, route
 from flows.verify import Verified, verify
 from flows.workspace import Workspace, read_tools

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from filmroom.live_state import live_state
+from flows.auto_review import auto_review
 from flows.edit import edit
 from flows.retire import propose_retirements
-from flows.review import approve, auto_review, reject
+from flows.review import approve, reject
 from flows.turn import turn
 from flows.undo import undo
 from flows.workspace import Workspace

@@ -14,8 +14,9 @@ import pytest
 
 from filmroom.signing_key import signing_key
 from flows import tickets
+from flows.auto_review import tell
 from flows.edit import edit
-from flows.review import reroute, tell
+from flows.review import reroute
 from flows.tickets import SIGNATURE, TIMESTAMP, live_tickets
 from flows.turn import turn
 from flows.workspace import Workspace
