@@ -11,7 +11,7 @@ import numpy as np
 
 from models.reject import Floats
 from models.text_features import REPRESENTATIONS
-from models.text_model import FOLDS, LEARNERS, Labels, text_folds
+from models.text_model import FOLDS, LEARNERS, MANY_ROWS, Labels, text_folds
 from store.records.identity import canonical_json, content_hash
 from store.records.production import Record
 from store.records.weights import DatasetRow
@@ -114,7 +114,7 @@ def _self_confidence(texts: list[str], labels: Labels, seed: int) -> tuple[Float
 
 def _ordered_confidence(texts: list[str], labels: Labels, seed: int) -> tuple[Floats, Floats]:
     classes, y = np.unique(labels, return_inverse=True)
-    X = REPRESENTATIONS["word_char"](False).fit_transform(texts)
+    X = REPRESENTATIONS["word_char"](len(texts) >= MANY_ROWS).fit_transform(texts)
     scores = np.full((len(texts), len(classes)), -1.0)
     for train, test in text_folds(texts, FOLDS, seed=seed):
         if len(np.unique(labels[train])) < 3:

@@ -153,7 +153,7 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_make_lists_its_targets() -> None:
     targets = [line.split()[1] for line in make().stdout.splitlines()]
-    assert targets == ["help", "demo", "test", "check", "format", "install", "lock", "clean"]
+    assert targets == ["help", "demo", "test", "check", "format", "install", "lock", "screenshots", "clean"]
 
 
 def test_make_refuses_an_interpreter_that_is_too_old(tmp_path: Path) -> None:

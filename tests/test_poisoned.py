@@ -104,7 +104,8 @@ def test_a_scope_from_the_log_is_compared_and_not_spelled_out(tmp_path: Path, ke
         change(opened, "context", [rule("rule_1", SENTENCE, **{key: poison}), rule("rule_2", "Be brief.")])
         _, held = served(opened)
     assert held.context() == "## Rules\n- Be brief."
-    assert held.context(**{key: poison}) == f"## Rules\n- {SENTENCE}\n- Be brief."
+    scope: dict[str, Any] = {key: poison}
+    assert held.context(**scope) == f"## Rules\n- {SENTENCE}\n- Be brief."
 
 
 @pytest.mark.parametrize("poison", POISON.values(), ids=POISON.keys())
