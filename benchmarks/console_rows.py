@@ -18,6 +18,8 @@ DAYS = 60
 WORDS = ("order", "refund", "delivery", "invoice", "address", "cancel", "return", "late", "broken", "where", "change",
          "please", "again", "parcel", "account", "password", "receipt", "colour", "size", "stock")  # fmt: skip
 
+Names = tuple[str, ...]
+
 
 class Size(NamedTuple):
     """How many rows of what."""
@@ -61,7 +63,7 @@ def correction_id(number: int) -> str:
 
 
 def _log(connection: sqlite3.Connection, size: Size) -> None:
-    names = ("id", "project", "source", "external_id", "started_us", "started_ns", "ended_us", "name", "session", "user",
+    names: Names = ("id", "project", "source", "external_id", "started_us", "started_ns", "ended_us", "name", "session", "user",
              "status", "cost_usd", "digest")  # fmt: skip
     _insert(connection, "traces", names, _traces(size))
     names = ("id", "project", "source", "trace_id", "trace_external_id", "external_id", "kind", "name", "position",
@@ -113,7 +115,7 @@ def _decisions(connection: sqlite3.Connection, size: Size) -> None:
     weights = [1 / (n + 1) ** 0.7 for n in range(size.corrections)]
     chosen = rng.choices(range(size.corrections), weights, k=size.failures)
     every = size.traces // size.failures
-    names = ("id", "project", "trace_id", "picked_us", "probability", "q", "span_id", "source", "authority",
+    names: Names = ("id", "project", "trace_id", "picked_us", "probability", "q", "span_id", "source", "authority",
              "cluster_id", "withdrawn")  # fmt: skip
     rows = (
         (f"fail_{n:020d}", "default", trace_id(n * every), START_US, 0.9, 1.0, f"spn_{n * every:020d}", "u1", 0,
@@ -145,7 +147,7 @@ def _target(number: int) -> Any:
 
 
 def _corrections(connection: sqlite3.Connection, size: Size) -> None:
-    names = ("id", "project", "cluster_id", "attempt", "state", "target", "created_us")
+    names: Names = ("id", "project", "cluster_id", "attempt", "state", "target", "created_us")
     numbers = range(size.corrections)
     _insert(connection, "corrections", names, (
         (correction_id(n), "default", cluster_id(n), 1, _state(n), _target(n), START_US) for n in numbers
@@ -189,9 +191,12 @@ def _history(connection: sqlite3.Connection, size: Size) -> None:
     query = "SELECT id, context, tooling FROM releases"
     release, context, tooling = connection.execute(query).fetchone()
     state = {"context": context, "tooling": tooling}
-    changes = [(f"chg_{n:020d}", "default", correction_id(n), _target(n), state[_target(n)], state[_target(n)], release, START_US + n,
-                "staff:ann", 1, "live") for n in applied]  # fmt: skip
-    names = ("id", "project", "correction_id", "target", "before", "after", "release_id", "applied_us", "actor",
+    changes = [
+        (f"chg_{n:020d}", "default", correction_id(n), _target(n), state[_target(n)], state[_target(n)], release,
+         START_US + n, "staff:ann", 1, "live")
+        for n in applied
+    ]  # fmt: skip
+    names: Names = ("id", "project", "correction_id", "target", "before", "after", "release_id", "applied_us", "actor",
              "probation", "state")  # fmt: skip
     _insert(connection, "changes", names, changes)
     names = ("id", "project", "change_id", "cluster_id", "state", "baseline", "exposures", "recurrences", "needed",
@@ -222,9 +227,7 @@ def _retrain(number: int) -> tuple[Any, ...]:
     return (value.id, "default", "intents", value.at_us, "skipped", json.dumps(value.model_dump(mode="json")))
 
 
-def _insert(
-    connection: sqlite3.Connection, table: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]
-) -> None:
+def _insert(connection: sqlite3.Connection, table: str, names: Names, rows: Iterable[tuple[Any, ...]]) -> None:
     columns = ", ".join(f'"{name}"' for name in names)
     marks = ", ".join("?" for _ in names)
     connection.executemany(f'INSERT INTO "{table}" ({columns}) VALUES ({marks})', rows)  # noqa: S608 -- names of ours

@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from filmroom.commands.review import read_answer
+from filmroom.answer import read_answer
 from filmroom.session import printable
 from flows.opinions import claim, give_opinion, panel, take_back
 from flows.workspace import Workspace

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from filmroom.commands.review import read_answer
+from filmroom.answer import read_answer
 from filmroom.session import Json, Session, say, say_json
 
 CASES = 5

@@ -1,11 +1,11 @@
 """`review` and `undo`: a person's verdict on a routed correction, and the way back."""
 
-import json
 import sys
 from typing import Annotated, Any
 
 import typer
 
+from filmroom.answer import read_answer
 from filmroom.session import Json, Session, printable, say, say_json, table
 from store.records import TARGETS
 
@@ -198,20 +198,6 @@ def _say_examples(examples: list[dict[str, Any]]) -> None:
             say(f"    {line}")
         for line in example["feedback"]:
             say(f"    said: {line}")
-
-
-def read_answer(text: str | None) -> Any:
-    """A JSON object where it is one, else the text itself.
-
-    >>> read_answer('{"predicate": "shop"}'), read_answer("Always confirm.")
-    ({'predicate': 'shop'}, 'Always confirm.')
-    """
-    if text is None or not text.lstrip().startswith("{"):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _say_verdict(done: dict[str, Any], as_json: bool) -> None:

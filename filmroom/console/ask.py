@@ -9,6 +9,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from filmroom.console.console import Console
 from filmroom.console.cookies import NOTE
+from filmroom.console.frame import frame
 from filmroom.console.identity import Person
 from filmroom.console.page import render
 from flows.workspace import Workspace
@@ -56,10 +57,8 @@ class Ask:
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """The page, with what every page shows; a note from the page before is shown once."""
-        from filmroom.console.frame import frame
-
         note = self.console.signer.read_json("note", self.request.cookies.get(NOTE, "")) or None
-        html = render(template, {"note": note, **frame(self), **values})
+        html = render(template, {"note": note, **frame(self.console, self.person, self.request.url.path), **values})
         response = HTMLResponse(html, status)
         if note is not None:
             response.delete_cookie(NOTE, path="/", httponly=True, samesite="lax")

@@ -3,8 +3,8 @@
 from typing import Any
 from urllib.parse import quote
 
-from filmroom.console.ask import Ask
 from filmroom.console.console import Console
+from filmroom.console.identity import Person
 from store.queue_page import QueueCounts, queue_counts
 
 PLACES = (
@@ -18,19 +18,17 @@ PLACES = (
 )
 
 
-def frame(ask: Ask) -> dict[str, Any]:
-    """The values of `layout.html`."""
-    path = ask.request.url.path
-    person = ask.person
-    csrf = "" if person is None or not person.session else ask.console.signer.csrf_token(person.session)
+def frame(console: Console, person: Person | None, path: str) -> dict[str, Any]:
+    """The values of `layout.html`, for a page at `path`."""
+    csrf = "" if person is None or not person.session else console.signer.csrf_token(person.session)
     return {
         "person": person,
-        "project": ask.console.project,
+        "project": console.project,
         "places": [(address, name, _is_at(path, address)) for address, name in PLACES],
-        "waiting": counts(ask.console) if person is not None else None,
+        "waiting": counts(console) if person is not None else None,
         "csrf": csrf,
         "here": path,
-        "now_us": ask.console.now_us(),
+        "now_us": console.now_us(),
         "next": quote(path, safe="/"),
     }
 

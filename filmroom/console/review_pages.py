@@ -5,7 +5,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from filmroom.commands.review import read_answer
+from filmroom.answer import read_answer
 from filmroom.console.ask import Ask
 from filmroom.console.frame import counts
 from filmroom.console.guard import Page
