@@ -41,7 +41,7 @@ from store.settings import AgentSection, Settings, WeightsSection
 FAILURES = 10_000
 HITS = 100
 """Requests a fault is drawn with."""
-SHARE = 0.6
+SHARE = 0.78
 """Share of them that are picked up, about: not everybody complains, not every fault is always felt."""
 
 

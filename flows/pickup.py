@@ -56,11 +56,10 @@ def _pick(connection: Connection, workspace: Workspace, looked_at: Sequence[Epis
         signals = detect(episode, meanings=workspace.settings.feedback, out_of_scope=workspace.out_of_scope)
         all_signals += signals
         failed = is_failure(signals)
-        failure = _failure(workspace, episode, signals)
         if episode.trace.id in known:
-            rejudge(connection, failure, withdrawn=not failed)
+            rejudge(connection, _failure(workspace, episode, signals), withdrawn=not failed)
         elif failed:
-            fresh.append(failure)
+            fresh.append(_failure(workspace, episode, signals))
     record_signals(connection, workspace.project, all_signals)
     events = [
         {"project": workspace.project, "at_us": each.picked_us, "actor": workspace.actor, "event": "picked up",

@@ -108,22 +108,23 @@ def exposures_needed(recurrences: int, baseline: float | None) -> int | None:
     return high
 
 
-def _is_unexpected(baseline: float | None) -> bool:
-    """Whether so many early recurrences would be rare of a fix that holds."""
-    if not baseline:
-        return True
-    return float(binom.sf(EARLY_RECURRENCES - 1, EARLY_EXPOSURES, baseline * HELD_SHARE)) <= EARLY_LEVEL
+def _early(outcomes: Sequence[bool], baseline: float | None) -> int | None:
+    """Exposures by which it recurred three times, within the first ten, where that is rare of a fix that holds; else None."""
+    places = [place for place, recurred in enumerate(outcomes[:EARLY_EXPOSURES], start=1) if recurred]
+    if len(places) < EARLY_RECURRENCES:
+        return None
+    seen = places[EARLY_RECURRENCES - 1]
+    if baseline and float(binom.sf(EARLY_RECURRENCES - 1, seen, baseline * HELD_SHARE)) > EARLY_LEVEL:
+        return None
+    return seen
 
 
 def _decided(
     outcomes: Sequence[bool], baseline: float | None, upper: float, evidence: float | None, needed: int | None
 ) -> tuple[Literal["holding", "held", "failed"], str]:
-    early = sum(outcomes[:EARLY_EXPOSURES])
-    if early >= EARLY_RECURRENCES and _is_unexpected(baseline):
-        return (
-            "failed",
-            f"failed: it recurred {early} times in the first {min(len(outcomes), EARLY_EXPOSURES)} exposures",
-        )
+    early = _early(outcomes, baseline)
+    if early is not None:
+        return "failed", f"failed: it recurred {EARLY_RECURRENCES} times in the first {early} exposures"
     if evidence is not None and evidence >= FAILED_EVIDENCE:
         return "failed", f"failed: it recurs at more than half of its baseline (E = {evidence:.0f})"
     if not baseline:

@@ -29,6 +29,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "rejectable": 3.0,
         "probe_flag": 1.0,
         "misread": -5.0,
+        "policy_too": -4.0,
     },
     "context": {
         "instruction_blamed": 3.0,
@@ -70,7 +71,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "normative": -0.5,
         "first_person": -0.5,
     },
-    NONE: {"contradiction": 4.0, "label_noise": 3.0, "request_blamed": 3.0},
+    NONE: {"policy_too": 6.0, "contradiction": 4.0, "label_noise": 3.0, "request_blamed": 3.0},
 }
 """Log-weight a feature adds per unit to each outcome; a feature that was not measured adds nothing.
 
@@ -96,6 +97,7 @@ PHRASES: Mapping[str, str] = {
     "version_assoc": "failures follow the last context change",
     "user_concentration": "failures concentrate on one user",
     "same_user": "failures come from few users",
+    "policy_too": "a policy is stated beside an error",
     "users_differ": "different users want different answers",
     "agreed": "different users want the same change",
     "misread": "the same answer of the model was corrected for such inputs",

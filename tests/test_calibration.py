@@ -151,7 +151,7 @@ def test_a_turn_applies_what_is_certified_and_says_so(workspace: Workspace) -> N
 def test_router_describes_itself(workspace: Workspace) -> None:
     judged(workspace, 0)
     found = described(calibration(workspace))
-    assert (found["router"], found["decided"], found["coverage"]) == ("rules-2", 1, 0.0)
+    assert (found["router"], found["decided"], found["coverage"]) == ("rules-3", 1, 0.0)
     assert found["reason"] == "rules-2: 1 decided clusters, a learned router needs 100"
     assert found["targets"]["tooling"] == {
         "clusters": 1, "certified": False, "threshold": None,

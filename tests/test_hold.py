@@ -11,12 +11,17 @@ def test_a_baseline_says_how_many_clean_exposures_are_needed(baseline: float, ne
 
 def test_a_recurrence_raises_the_exposures_needed() -> None:
     verdict = judge_hold([True] + [False] * 33, baseline=0.2)
-    assert (verdict.state, verdict.needed, verdict.sentence) == ("holding", 57, "holding, 34 of 57 exposures")
+    assert (verdict.state, verdict.needed, verdict.sentence) == ("holding", 148, "holding, 34 of 148 exposures")
 
 
 def test_three_recurrences_in_the_first_ten_fail() -> None:
-    assert judge_hold([True, False] * 3, baseline=0.9).state == "failed"
+    assert judge_hold([True, False] * 3, baseline=0.2).state == "failed"
+    assert judge_hold([True] * 3, baseline=0.9).state == "failed"
     assert judge_hold([True, False] * 3, baseline=None).state == "failed"
+
+
+def test_early_recurrences_that_a_fix_that_holds_would_show_too_do_not_fail_it() -> None:
+    assert judge_hold([True, False] * 3, baseline=0.9).state == "holding"
 
 
 def test_three_recurrences_later_do_not_fail_by_count_alone() -> None:

@@ -64,6 +64,18 @@ def rule_ignored(material: Material) -> float | None:
     )
 
 
+def policy_too(material: Material) -> float | None:
+    """Share of the cases with words whose step ended in an error and whose words state a policy beside; 0 to 1.
+
+    Two faults at once: mending the step leaves the other. None where no step failed, or nobody said anything in words.
+    Example: the call is refused, and a user writes "you must also ask for the receipt": 1.
+    """
+    pairs = zip(material.said, material.error_classes, strict=True)
+    return share(
+        any(_is_policy(part) for part in sentences(words)) for words, error in pairs if words and error not in ("none", "")
+    )
+
+
 def agreed(material: Material) -> float | None:
     """Mean share of the words a correction adds that at least half of the other users' corrections add too; 0 to 1.
 
@@ -138,6 +150,7 @@ def _is_policy(sentence: str) -> bool:
 FEATURES: dict[str, Feature] = {
     "rule_gap": rule_gap,
     "rule_ignored": rule_ignored,
+    "policy_too": policy_too,
     "agreed": agreed,
     "normative": normative,
     "version_assoc": version_assoc,

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from models.corrections import Comparison, differing
 from models.deployment import Deployment
 from models.error_class import error_class
@@ -14,6 +16,8 @@ from models.steps import error_text, label_in, step_name, text_of, tool_calls
 from store.records import Case, Episode, Failure, Fingerprint, Policy, Span
 
 _SENTENCE = re.compile(r"[.!?;:|]\s+|\n+")
+_NAMES = frozenset({"id", "predicate", "subject", "key", "name", "type", "scope", "source", "user"})
+"""Fields of a record that say what it is about, not what it says."""
 SIBLINGS = 100
 """Failures beside a cluster that are looked at."""
 _READ_LIMIT = 20_000
@@ -78,17 +82,17 @@ class Material:
 
 
     def with_siblings(self) -> "Material":
-        """This cluster, or, where nobody said what was wrong with its answers, with the failures beside it where somebody did.
+        """This cluster, or, where nobody said what would have been right, with the failures beside it where somebody did.
 
         Beside it: the same last act or none, the same intent and scope, and no step failed there either.
         """
-        if not self.cases or len(self.cases) > SIBLINGS or any(self.said) or any(self.corrections):
+        if not self.cases or len(self.cases) > SIBLINGS or any(self.corrections):
             return self
         mine = fingerprint(self.cases[0])
         if mine.kind != "agent" or mine.error_class != "none":
             return self
         known = {case.episode.trace.id for case in self.cases}
-        beside = [_as_case(each) for each in self.batch if each.trace.id not in known and each.feedback]
+        beside = [_as_case(each) for each in self.batch if each.trace.id not in known and differing(each)]
         alike = [case for case in beside if _is_beside(fingerprint(case), mine)]
         return replace(self, cases=(*self.cases, *alike[:SIBLINGS])) if alike else self
 
@@ -134,6 +138,21 @@ def sentences(text: str) -> list[str]:
     ['Wrong', 'Always ask first!']
     """
     return [part for part in _SENTENCE.split(text[:_READ_LIMIT]) if part.strip()]
+
+
+def values_in(record: JsonValue) -> list[str]:
+    """The texts of three characters and more that a record holds, folded; of an object its values, not their names.
+
+    >>> values_in({"predicate": "size", "value": "EU 42"}), values_in("In Paris.")
+    (['eu 42'], ['in paris.'])
+    """
+    if isinstance(record, dict):
+        named = [value for name, value in record.items() if name not in _NAMES]
+        return [text for value in named for text in values_in(value)]
+    if isinstance(record, list):
+        return [text for value in record for text in values_in(value)]
+    text = " ".join(text_of(record).split()).casefold()
+    return [text] if len(text) >= 3 else []
 
 
 def served_by(episode: Episode, component: str) -> str | None:

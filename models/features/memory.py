@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 
 from models.corrections import Comparison
-from models.features.material import Feature, Material, mean, served_by, share
+from models.features.material import Feature, Material, mean, served_by, share, values_in
 from models.similarity import cosines
 from models.steps import answer_text, input_text, step_name, text_of, time_of
 from store.records import Case, Episode, Span
@@ -181,8 +181,11 @@ def _stale(case: Case, place: int, material: Material) -> bool | None:
     if not reads or not corrections or not corrections[-1].served or corrections[-1].is_label:
         return None
     served, corrected = _folded(corrections[-1].served), _folded(corrections[-1].corrected)
-    folded = [_folded(text) for text in reads]
-    return any(served in text or text in served for text in folded) and not any(corrected in text for text in folded)
+    whole = [_folded(text) for text in reads]
+    values = [value for span in case.episode.spans for record in span.memories for value in values_in(record)]
+    wrong = any(served in text or text in served for text in whole) or any(value in served for value in values)
+    right = any(corrected in text for text in whole) or any(value in corrected for value in values)
+    return wrong and not right
 
 
 def _words_of(episode: Episode) -> str:

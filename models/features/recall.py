@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from models.corrections import Comparison
-from models.features.material import Feature, Material, mean, share
+from models.features.material import Feature, Material, mean, share, values_in
 from models.steps import answer_text, error_text, step_name, text_of
 from store.records import Case, Episode, Span, SpanKind
 from store.records.identity import canonical_json
@@ -87,7 +87,9 @@ def _missed(case: Case, item: Comparison | None, kind: SpanKind) -> bool | None:
         return True if NOT_KNOWN.search(answer_text(case.episode)) else None
     found = [text_of(record) for span in reads for record in (*span.memories, *span.documents)]
     if found:
-        return _folded(item.corrected) not in _folded("\n".join(found))
+        wanted = _folded(item.corrected)
+        values = [value for span in reads for record in (*span.memories, *span.documents) for value in values_in(record)]
+        return wanted not in _folded("\n".join(found)) and not any(value in wanted for value in values)
     if all(span.output in ([], {}) for span in reads):
         return True
     return NOT_KNOWN.search(item.served or answer_text(case.episode)) is not None
