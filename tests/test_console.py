@@ -1,23 +1,34 @@
 """The console over HTTP: who may do what, and what it shows and does."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from filmroom.console.app import PAGES
 from filmroom.console.cookies import SESSION, Signer
 from filmroom.console.limits import ATTEMPTS, LoginLimit
 from filmroom.console.passwords import hash_password, is_password
+from filmroom.main import main
+from filmroom.web.access import Access, access_of
+from filmroom.web.server import stored_tokens
 from flows.workspace import Workspace
 from store.audit import audit_page
-from store.errors import NotAllowed
+from store.errors import NotAllowed, SettingsError
+from store.settings import ConsoleSection
+from store.tokens import make_token
 from store.users import Role, make_link
 from tests.console_home import PASSWORD, client, console, correction_in, person, reviewing
 
+ROOT = Path(__file__).resolve().parent.parent
 ROLES: tuple[Role, ...] = ("viewer", "reviewer", "admin")
 
 
@@ -323,3 +334,63 @@ def test_without_a_schedule_the_page_says_how_to_start_one(workspace: Workspace,
         answer = admin.post("/api/schedules/pause")
     assert "filmroom schedule start" in page
     assert (answer.status_code, "filmroom schedule start" in answer.json()["message"]) == (409, True)
+
+
+def test_it_listens_beyond_this_machine_only_once_somebody_can_log_in() -> None:
+    with pytest.raises(SettingsError, match="make a user first"):
+        access_of(ConsoleSection(), "0.0.0.0")  # noqa: S104 -- refused
+    beyond = access_of(ConsoleSection(), "0.0.0.0", users=True)  # noqa: S104 -- nothing listens
+    assert (beyond.is_open, access_of(ConsoleSection(), "127.0.0.1").is_open) == (False, True)
+
+
+def test_programs_beyond_this_machine_need_a_token_of_their_scope(own: Workspace) -> None:
+    with own.store.write() as connection:
+        _, secret = make_token(connection, own.project, "exporter", ["feedback"], by="staff:ann", now_us=own.clock())
+    access = Access(None, stored=stored_tokens(own), beyond=True)
+    allowed = {path: access.allows(request(path, secret)) for path in ("/v1/traces", "/v1/feedback", "/v1/release")}
+    assert allowed == {"/v1/traces": False, "/v1/feedback": True, "/v1/release": False}
+    assert access.allows(request("/v1/feedback", "fr_made_up")) is False
+
+
+def request(path: str, secret: str) -> Request:
+    headers = [(b"authorization", f"Bearer {secret}".encode())]
+    return Request({"type": "http", "path": path, "headers": headers, "server": ("127.0.0.1", 80), "query_string": b""})
+
+
+def test_the_first_start_prints_a_link_and_later_ones_none(own: Workspace) -> None:
+    first = started(own)
+    person(own, "ann", "admin")
+    assert (f"{first['url']}/login/once/" in str(first["login"]), started(own)["login"]) == (True, None)
+
+
+def started(workspace: Workspace) -> dict[str, Any]:
+    """What `filmroom serve` says when it starts."""
+    command = [sys.executable, "-m", "filmroom", "serve", "--port", "0", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, cwd=workspace.settings.home, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        text = ""
+        while not text.rstrip().endswith("}"):
+            text += process.stdout.readline()
+        process.terminate()
+    told: dict[str, Any] = json.loads(text)
+    return told
+
+
+def test_users_are_made_and_changed_on_the_command_line(own: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ["--settings", str(own.settings.home / "filmroom.toml")]
+    done = [main([*settings, "user", *rest]) for rest in (
+        ["add", "eva", "--role", "admin"], ["add", "rob"], ["role", "rob", "viewer"], ["disable", "rob"], ["link", "eva"],
+    )]  # fmt: skip
+    printed = capsys.readouterr().out
+    failed = main([*settings, "user", "disable", "eva"])
+    refused = capsys.readouterr().err
+    main([*settings, "user", "list", "--json"])
+    listed = json.loads(capsys.readouterr().out)
+    assert (done, failed, printed.count("/login/once/")) == ([0] * 5, 1, 3)
+    assert "only admin" in refused
+    assert [(each["name"], each["role"], each["enabled"]) for each in listed] == [
+        ("eva", "admin", True), ("rob", "viewer", False),
+    ]  # fmt: skip
