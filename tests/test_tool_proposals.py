@@ -100,3 +100,10 @@ def test_a_reviewers_policy_takes_the_tickets_place(workspace: Workspace) -> Non
     assert done.live
     [operation] = review_item(workspace.store, row["correction"])["proposal"]["operations"]
     assert (operation["key"], operation["value"]) == ("find", {"timeout_s": 3.0, "freshness_s": 60.0})
+
+
+def test_an_answer_of_a_tool_that_was_judged_wrong_opens_a_ticket(workspace: Workspace) -> None:
+    """The same call gives the same answer again: calling once more helps as little as asking for another argument."""
+    lines = [called(60 + n, ({"id": n}, None), score=1) for n in range(4)]
+    item = proposed(workspace, *lines, *(called(40 + n, ({"id": 90 + n}, None)) for n in range(4)))
+    assert (item["proposal"]["operations"][0]["verb"], "retries" in value(item)) == ("ticket_open", False)

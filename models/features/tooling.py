@@ -69,12 +69,13 @@ def argument_repairs(material: Material) -> dict[str, dict[str, tuple[str, ...]]
 
 
 def retry_helps(material: Material, tool: str) -> bool:
-    """Whether calling again helps: most failing calls of the tool are temporary errors, or succeeded when they were made once
-    more, anywhere; the tool does succeed; and it is no outage, which outlasts retries.
+    """Whether calling again helps: most calls of the tool that ended in an error are temporary errors, or succeeded when they
+    were made once more, anywhere; the tool does succeed; and it is no outage, which outlasts retries.
 
-    Only for tools that by their name just read: one that acts may have acted.
+    Only for tools that by their name just read: one that acts may have acted. An answer that was judged wrong is no error:
+    the same call gives it again.
     """
-    failing = _calls_of(material, tool)
+    failing = [(case, call) for case, call in _calls_of(material, tool) if error_text(call) is not None]
     right = {
         canonical_json(call.input) for call in material.calls if step_name(call) == tool and error_text(call) is None
     }
@@ -113,8 +114,8 @@ def self_repair(material: Material) -> float | None:
 def contract_break(material: Material) -> float | None:
     """Share of the cases whose failing tool call, without an error, brought nothing, or less fresh than it must be; 0 to 1.
 
-    Where no step failed, any call of the case counts. None where the log holds no output of that tool at all, or no such call. Output age: the attribute `age_s`.
-    Example: `get_stock` answers null in 2 of 4 cases: 0.5.
+    Where no step failed, any call of the case counts. None where the log holds no output of that tool at all, or no
+    such call. Output age: the attribute `age_s`. Example: `get_stock` answers null in 2 of 4 cases: 0.5.
     """
     speaking = {step_name(call) for call in material.calls if call.output not in (None, "")}
     return share(
