@@ -77,7 +77,9 @@ def decided(failures: int) -> dict[str, Any]:
     """Fill a store and decide; seconds a stage, and the most memory this process has held."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        (home / "tools.json").write_text(json.dumps({name: tool.schema for name, tool in TOOLS.items()}), encoding="utf-8")
+        (home / "tools.json").write_text(
+            json.dumps({name: tool.schema for name, tool in TOOLS.items()}), encoding="utf-8"
+        )
         settings = Settings(home=home, agent=AgentSection(tools="tools.json"), weights={MODEL: WeightsSection()})
         with open_workspace(settings, actor="benchmark", create=True) as workspace:
             ingest(workspace.store, items(failures))
@@ -108,7 +110,9 @@ def in_memory(failures: int) -> float:
         if not is_failure(signals):
             satisfied.append(episode)
             continue
-        failure = Failure(trace_id=episode.trace.id, picked_us=0, probability=judge(signals), source=episode.trace.user or "")
+        failure = Failure(
+            trace_id=episode.trace.id, picked_us=0, probability=judge(signals), source=episode.trace.user or ""
+        )
         case = Case(failure=failure, episode=episode, signals=signals)
         groups.setdefault(fingerprint(case).key, []).append(case)
         count += 1
@@ -121,7 +125,9 @@ def in_memory(failures: int) -> float:
 
 def _in_child(failures: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.decide", "--one", str(failures)]
-    done = subprocess.run(command, cwd=Path(__file__).resolve().parent.parent, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=Path(__file__).resolve().parent.parent, stdout=subprocess.PIPE, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -279,7 +279,9 @@ class _Steps:
             values["note"] = self._found(world, intent.topic, shown)
         failed = self.call(world.tools[intent.tool], intent, values) if intent.tool else False
         lines = [line for day, line in world.lines.get(label, ()) if day <= self.request.day]
-        text = "Sorry, that did not work." if failed else (lines[-1] if lines else intent.line).format_map(_Open(values))
+        text = (
+            "Sorry, that did not work." if failed else (lines[-1] if lines else intent.line).format_map(_Open(values))
+        )
         prompt: list[JsonValue] = [*shown, {"role": "user", "content": asked}]
         self.add(kind="llm", name="assistant", model="assistant", input=prompt, output=text)
         return text
@@ -294,7 +296,9 @@ class _Steps:
     def _found(self, world: World, topic: str, shown: list[JsonValue]) -> str:
         note = world.notes.get(topic)
         documents = [note or "Our newsletter comes out every month."]
-        self.add(kind="retrieval", name="handbook", input=self.request.text, output=documents, documents=tuple(documents))
+        self.add(
+            kind="retrieval", name="handbook", input=self.request.text, output=documents, documents=tuple(documents)
+        )
         shown.append({"role": "system", "content": documents[0]})
         used = note is not None and topic not in world.overlooks
         return str(note) if used else "I do not have that information, please look at our website."
@@ -317,7 +321,9 @@ class _Steps:
         error = self._error(tool, given)
         silent = tool.silent_from is not None and tool.silent_from <= self.request.day
         output: JsonValue = None if error or silent else {"done": True, **given}
-        self.add(kind="tool", name=intent.tool, input=given, output=output, error=error, status="error" if error else "ok")
+        self.add(
+            kind="tool", name=intent.tool, input=given, output=output, error=error, status="error" if error else "ok"
+        )
         return error is not None or silent
 
     def _error(self, tool: Tool, given: Mapping[str, JsonValue]) -> str | None:

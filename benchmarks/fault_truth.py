@@ -78,7 +78,9 @@ def _said(
     return found
 
 
-def _right(rng: Any, scenario: Scenario, request: Request, got: Episode, wanted: Episode, key: Mapping[str, Any]) -> Feedback:
+def _right(
+    rng: Any, scenario: Scenario, request: Request, got: Episode, wanted: Episode, key: Mapping[str, Any]
+) -> Feedback:
     predicted = next(span.output for span in got.spans if span.kind == "predict")
     if predicted != request.intent and rng.random() < scenario.labels:
         return Feedback(**key, external_id="label", name=MODEL, corrected_output=request.intent)

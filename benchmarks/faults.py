@@ -165,7 +165,9 @@ def measure(families: Sequence[Family], seeds: int, resamplings: int) -> tuple[d
         "clusters": len(rows),
         "needless_retrains": sum(row.choice == "weights" and not row.right for row in rows),
         "certified": curve,
-        "families": {family.name: _of_family([row for row in rows if row.family == family.name]) for family in families},
+        "families": {
+            family.name: _of_family([row for row in rows if row.family == family.name]) for family in families
+        },
     }, rows
 
 
@@ -213,7 +215,9 @@ def main() -> None:
     if given.wrong:
         for row in (row for row in rows if not row.right):
             shown = {name: round(value, 2) for name, value in row.evidence.items() if value}
-            print(f"{row.family}: {row.name} ({row.failures}): {row.choice} {row.score:.2f}, right {sorted(row.valid)} {shown}")
+            print(
+                f"{row.family}: {row.name} ({row.failures}): {row.choice} {row.score:.2f}, right {sorted(row.valid)} {shown}"
+            )
     report(figures, time.perf_counter() - started)
     if given.json:
         given.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")

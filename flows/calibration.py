@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from flows.workspace import Workspace
 from models.abstention import Certificate, NotCertified, minimum_for, threshold
+from models.audit_monitor import Audit, audit, tightened
 from models.learned_router import HELD, REVIEWED, Choice, TrainingRow, choose_router
 from models.router import NONE, Router
 from store.records import TARGETS, Target
@@ -24,6 +25,8 @@ class Calibration:
     reason: str
     """Why this router."""
     certificates: dict[Target, Certificate | NotCertified]
+    audits: dict[Target, Audit]
+    """What the blind audit shows of what was certified."""
     counts: dict[Target, int]
     """Decided clusters that the router in force sends there."""
     decided: tuple[DecidedCluster, ...]
@@ -56,20 +59,31 @@ def _certified(
 ) -> Calibration:
     certificates: dict[Target, Certificate | NotCertified] = {}
     counts: dict[Target, int] = {}
+    audits: dict[Target, Audit] = {}
     policy = workspace.policy
     for target in TARGETS:
         sent = [each for each in decided if _first(scores[each.correction_id]) == target]
         risk = policy.risk_weights if target == "weights" else policy.risk
         counts[target] = len(sent)
-        certificates[target] = threshold(
+        right = [each.place == target and each.held is not False for each in sent]
+        given = threshold(
             [scores[each.correction_id][target] for each in sent],
-            [each.place == target and each.held is not False for each in sent],
+            right,
             risk=risk,
             confidence=policy.confidence,
             minimum=minimum_for(risk, policy.confidence),
         )
+        blind = [(each, is_right) for each, is_right in zip(sent, right, strict=True) if each.audited]
+        audits[target] = audit([is_right for _, is_right in blind], risk=risk)
+        wrong = [scores[each.correction_id][target] for each, is_right in blind if not is_right]
+        certificates[target] = tightened(given, audits[target], wrong)
     return Calibration(
-        router=chosen.router, reason=chosen.reason, certificates=certificates, counts=counts, decided=tuple(decided)
+        router=chosen.router,
+        reason=chosen.reason,
+        certificates=certificates,
+        audits=audits,
+        counts=counts,
+        decided=tuple(decided),
     )
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from flows.calibration import Calibration, calibrate
 from flows.targets import FLOWS
 from flows.workspace import Workspace
+from models.audit_monitor import is_audited
 from models.evidence import weigh
 from models.features.material import Material
 from models.fingerprint import cluster_name, fingerprint
@@ -15,7 +16,8 @@ from models.router import Decision, decide
 from store.corrections import attempts, open_correction, put_correction, put_route, route_of
 from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
 from store.ledger import record_event
-from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target
+from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target, content_hash
+from store.replays import replays_of
 from store.traces import episodes, satisfied_ids
 
 BATCH = 1000
@@ -154,6 +156,7 @@ def _route(connection: Connection, workspace: Workspace, each: Cluster, around: 
         failures=each.failures,
         router=around.calibration.router,
         certificates=around.calibration.certificates,
+        replayed=_replayed(connection, history),
     )
     correction = _correction(workspace, each, history)
     fresh = _unlearnt(cases, history)
@@ -163,7 +166,8 @@ def _route(connection: Connection, workspace: Workspace, each: Cluster, around: 
     proposal = propose(each, material, decision.target)
     correction = correction.model_copy(update={"proposal": proposal, "state": "proposed"})
     put_correction(connection, correction)
-    decided = _as_route(workspace, correction, decision, evidence, each)
+    decision, audited = _drawn(workspace, correction, decision)
+    decided = _as_route(workspace, correction, decision, evidence, each).model_copy(update={"audited": audited})
     put_route(connection, decided)
     record_event(
         connection,
@@ -177,6 +181,29 @@ def _route(connection: Connection, workspace: Workspace, each: Cluster, around: 
         detail={"target": decided.target, "probabilities": decided.probabilities, "router": decided.router},
     )
     return decided
+
+
+def _drawn(workspace: Workspace, correction: Correction, decision: Decision) -> tuple[Decision, bool]:
+    """A certified decision that is drawn for the blind audit looks like any other: a person decides, unaware of it."""
+    if not decision.certified or not is_audited(correction.id, seed=workspace.settings.seed):
+        return decision, False
+    reason = f"{decision.reason.split('. It goes without a person')[0]}. A person decides."
+    return decision.model_copy(update={"certified": False, "reason": reason, "to_yes": "approve or reroute it"}), True
+
+
+def _replayed(connection: Connection, history: Sequence[Correction]) -> dict[str, float]:
+    """Place to the likelihood ratio of the newest replay of the very change that is proposed there."""
+    found: dict[str, float] = {}
+    for each in history:
+        if each.proposal is None or not each.proposal.operations:
+            continue
+        digest = content_hash([delta.model_dump(mode="json") for delta in each.proposal.operations])
+        ratios = [
+            past.numbers.get("likelihood_ratio") for past in replays_of(connection, each.id) if past.digest == digest
+        ]
+        if ratios and ratios[0] is not None:
+            found[each.proposal.target] = ratios[0]
+    return found
 
 
 def propose(cluster: Cluster, material: Material, target: Target | None) -> Proposal | None:
@@ -234,6 +261,7 @@ def _as_route(
         evidence=evidence,
         failures=each.failures,
         router=decision.router,
+        order=decision.order,
         policy=workspace.policy.model_dump(mode="json"),
         settings_digest=workspace.settings.digest,
         seed=workspace.settings.seed,

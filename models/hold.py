@@ -130,5 +130,8 @@ def _decided(
     if not baseline:
         return "holding", f"holding, {len(outcomes)} exposures: no baseline was measured, so it cannot be called held"
     if below_e_value(sum(outcomes), len(outcomes), baseline * HELD_SHARE) >= HELD_EVIDENCE:
-        return "held", f"held: recurrence is below a third of the baseline of {baseline:.1%} (at most {upper:.1%} in one look)"
+        return (
+            "held",
+            f"held: recurrence is below a third of the baseline of {baseline:.1%} (at most {upper:.1%} in one look)",
+        )
     return "holding", f"holding, {len(outcomes)} of {needed} exposures"

@@ -5,6 +5,7 @@ It starts from the rules, whose log-weights are features of it. Whether it is be
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from models.deployment import Deployment
 from models.router import OUTCOMES, PRIOR, Router, RulePrior, settled
 from models.sequential import mcnemar_one_sided
 from store.records import Record, content_hash
+from store.records.identity import canonical_json
 
 INJECTED, REVIEWED, HELD = 0.3, 1.0, 2.0
 """Weight of an injected fault with a known valid set, of a reviewer's verdict, of a fix that held."""
@@ -28,6 +30,9 @@ MARGIN = 0.02
 """What the rival must be better by, out of fold: within two points the rules stay."""
 ALPHA = 0.05
 """Of the exact one-sided McNemar test of the rival against the rules."""
+ICC = 0.5
+"""How alike the outcomes of near-copies are: intra-class correlation, hand-set."""
+_COUNTS = frozenset({"n_eff", "sources", "authorities", "days", "novelty", "user_concentration", "same_user"})
 CLIP = 3.0
 """A feature's value counts up to here, in either direction."""
 
@@ -107,6 +112,21 @@ def tempered(
     top = max(logits.values())
     total = math.fsum(math.exp(logit - top) for logit in logits.values())
     return {name: round(math.exp(logit - top) / total, 12) for name, logit in logits.items()}
+
+
+def copy_weights(rows: Sequence[TrainingRow], *, icc: float = ICC) -> list[float]:
+    """What each row counts when near-copies are not independent evidence: `rho = 1 / (1 + (n - 1) * icc)` among n copies.
+
+    Copies have the same right places and the same evidence to one decimal, but for counts of failures.
+    """
+    keys = [_copy_key(row) for row in rows]
+    counts = Counter(keys)
+    return [1 / (1 + (counts[key] - 1) * icc) for key in keys]
+
+
+def _copy_key(row: TrainingRow) -> str:
+    found = {name: round(value, 1) for name, value in row.evidence.items() if value is not None and name not in _COUNTS}
+    return canonical_json([sorted(row.valid), found])
 
 
 def fit_router(rows: Sequence[TrainingRow], *, prior: RulePrior = PRIOR) -> Fit:
@@ -202,7 +222,8 @@ def _fitted(x: Matrix, rows: Sequence[TrainingRow]) -> _Linear:
     scale = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
     at = [place for place, row in enumerate(rows) for _ in row.valid]
     labels = [name for row in rows for name in sorted(row.valid)]
-    weights = [row.weight / len(row.valid) for row in rows for _ in row.valid]
+    own = copy_weights(rows)
+    weights = [row.weight * share / len(row.valid) for row, share in zip(rows, own, strict=True) for _ in row.valid]
     columns = ((x - mean) / scale)[:, varies]
     model = LogisticRegression(C=1.0, max_iter=1000).fit(columns[at], labels, sample_weight=weights)
     learnt, intercept = model.coef_, model.intercept_

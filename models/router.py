@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeGuard
 
 from models.abstention import Certificate, NotCertified, minimum_for
+from models.cost_order import HOLDS_IF_RIGHT, SEEMS_IF_WRONG, cheapest_order
 from models.deployment import Deployment
 from models.rules import BASE, NONE, PHRASES, WEIGHTS
 from store.records import TARGETS, Policy, Record, Target
@@ -26,10 +27,9 @@ __all__ = [
     "settled",
 ]
 
-HELD_IF_RIGHT = 0.9
-"""Chance that a fix in the right place holds."""
-HELD_IF_WRONG = 0.3
-"""Chance that a fix in the wrong place seems to hold."""
+HELD_IF_RIGHT, HELD_IF_WRONG = HOLDS_IF_RIGHT, SEEMS_IF_WRONG
+MOST_RATIO = 20.0
+"""A replay counts at the most so much: its cases are few and alike."""
 LABEL_S = 40
 """What one verdict or one answer takes a person: seconds."""
 
@@ -53,6 +53,8 @@ class Decision(Record):
     """The shortest way to a decision and to a certificate."""
     router: str
     """Version of the router."""
+    order: tuple[Target, ...] = ()
+    """The places in the order in which trying them costs least, in expectation."""
 
 
 class Router(Protocol):
@@ -120,13 +122,15 @@ def decide(
     failures: int,
     router: Router = PRIOR,
     certificates: Mapping[Target, Certificate | NotCertified] | None = None,
+    replayed: Mapping[str, float] | None = None,
 ) -> Decision:
     """The decision on a cluster of `failures` failures.
 
     Certified where its target has a certificate and its probability reaches the threshold, unless something speaks for a
-    person: contradictory corrections, or a single failure. Everything else goes to a person.
+    person: contradictory corrections, or a single failure. Everything else goes to a person. `replayed`: place to how much
+    likelier what its fix did in a replay is for the right place than for no change; it multiplies in.
     """
-    probabilities = router.probabilities(evidence, deployment)
+    probabilities = weighted(router.probabilities(evidence, deployment), replayed or {})
     ranked = sorted(probabilities, key=lambda outcome: (-probabilities[outcome], OUTCOMES.index(outcome)))
     first, second = ranked[0], ranked[1]
     target = next((name for name in TARGETS if name == first), None)
@@ -141,7 +145,22 @@ def decide(
         reason=f"{_because(first, evidence, probabilities, router)}. {_who(given, certificate, first, evidence, failures)}.",
         to_yes=f"nothing is needed: {certificate.statement}" if certificate else to_yes,
         router=router.version,
+        order=cheapest_order(probabilities),
     )
+
+
+def weighted(probabilities: Mapping[str, float], ratios: Mapping[str, float]) -> dict[str, float]:
+    """The probabilities times these likelihood ratios, each counted up to 20 either way, summing to 1 again.
+
+    >>> round(weighted({"context": 0.5, "none": 0.5}, {"context": 3.0})["context"], 2)
+    0.75
+    """
+    parts = {
+        name: value * min(max(ratios.get(name, 1.0), 1 / MOST_RATIO), MOST_RATIO)
+        for name, value in probabilities.items()
+    }
+    total = math.fsum(parts.values())
+    return {name: value / total for name, value in parts.items()}
 
 
 def _because(

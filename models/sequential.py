@@ -42,7 +42,9 @@ def below_e_value(k: int, n: int, p0: float) -> float:
     (10.2, 0.05)
     """
     scale = k * math.log(p0) + (n - k) * math.log1p(-p0)
-    inner = float(stats.beta.logcdf(p0, k + 1, n - k + 1)) + float(special.betaln(k + 1, n - k + 1)) - math.log(p0) - scale
+    inner = (
+        float(stats.beta.logcdf(p0, k + 1, n - k + 1)) + float(special.betaln(k + 1, n - k + 1)) - math.log(p0) - scale
+    )
     spread = math.exp(inner) if inner < 709 else math.inf
     never = math.exp(min(-n * math.log1p(-p0), 709.0)) if k == 0 else 0.0
     return NEVER * never + (1 - NEVER) * spread

@@ -19,6 +19,8 @@ class DecidedCluster(Record):
     """Where a person, or a hold that ended, says that it belongs; None: nothing was to be corrected."""
     held: bool | None
     """Whether the fix in that place held; None: no hold has ended."""
+    audited: bool = False
+    """Whether the judged decision was certified and drawn for the blind audit."""
     decided_us: int
     """When that was said, microseconds since 1970 UTC."""
 
@@ -55,6 +57,7 @@ def decided_clusters(connection: Connection, project: str, *, machines: Collecti
                 evidence=route.evidence,
                 place=place,
                 held=held,
+                audited=route.audited,
                 decided_us=row.at_us,
             )
         )

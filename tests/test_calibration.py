@@ -152,9 +152,10 @@ def test_router_describes_itself(workspace: Workspace) -> None:
     judged(workspace, 0)
     found = described(calibration(workspace))
     assert (found["router"], found["decided"], found["coverage"]) == ("rules-3", 1, 0.0)
-    assert found["reason"] == "rules-2: 1 decided clusters, a learned router needs 100"
+    assert found["reason"] == "rules-3: 1 decided clusters, a learned router needs 100"
     assert found["targets"]["tooling"] == {
         "clusters": 1, "certified": False, "threshold": None,
         "statement": "not certified: 1 calibration clusters, 21 more are needed for the first test",
+        "audit": "0 of 0 certified decisions in the blind audit were wrong (E = 1.0)",
     }  # fmt: skip
     assert found["learnt_last"][0]["target"] == "tooling"

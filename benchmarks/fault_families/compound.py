@@ -14,7 +14,11 @@ def draw(with_: Draw) -> Scenario:
         world=with_.world.changed(tools=broken),
         ideal=with_.ideal.changed(lines={name: ((0.0, f"{SHOP[name].line} Please keep the receipt."),)}),
         hit=with_.requests(with_.size(), intents=[name]),
-        comments=("it did not work, and you must always say that the receipt is to be kept", "does not work", "wrong twice"),
+        comments=(
+            "it did not work, and you must always say that the receipt is to be kept",
+            "does not work",
+            "wrong twice",
+        ),
         answers=0.6,
     )
 

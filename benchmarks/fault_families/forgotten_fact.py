@@ -13,7 +13,8 @@ def draw(with_: Draw) -> Scenario:
     said: tuple[Request, ...] = ()
     for user in users:
         if with_.rng.random() < 0.6:
-            said += with_.requests(1, users=[user], intents=[name], says=[f"for me it is {wanted[user]}"], days=(0, 5), earlier=True)
+            says = [f"for me it is {wanted[user]}"]
+            said += with_.requests(1, users=[user], intents=[name], says=says, days=(0, 5), earlier=True)
     return Scenario(
         world=with_.world.changed(facts=without),
         ideal=with_.ideal.changed(facts={**without, **{(user, kind): value for user, value in wanted.items()}}),

@@ -15,7 +15,12 @@ def draw(with_: Draw) -> Scenario:
         world=with_.world.changed(tools=broken),
         ideal=with_.ideal,
         hit=with_.requests(with_.size(), intents=[name], days=(begins, begins + 2)),
-        comments=("your system is down?", "sorry is not an answer", "not working since yesterday", "try later? really?"),
+        comments=(
+            "your system is down?",
+            "sorry is not an answer",
+            "not working since yesterday",
+            "try later? really?",
+        ),
         answers=0.2,
     )
 

@@ -23,7 +23,8 @@ def router(context: typer.Context, as_json: Json = False) -> None:
 
     session: Session = context.obj
     with session.workspace() as workspace, workspace.store.read() as connection:
-        found = described(calibrate(workspace, connection))
+        calibrated = calibrate(workspace, connection)
+        found = described(calibrated)
     if as_json:
         say_json(found)
         return
@@ -41,6 +42,9 @@ def router(context: typer.Context, as_json: Json = False) -> None:
             for name, row in found["targets"].items()
         ],
     )
+    for name, row in found["targets"].items():
+        if calibrated.audits[name].audited:
+            say(f"{name}: {row['audit']}")
     for row in found["learnt_last"]:
         held = {None: "", True: ", held", False: ", did not hold"}[row["held"]]
         say(f"learnt {time_text(row['time'])}  {row['correction']}: {row['target'] or 'nothing to correct'}{held}")
@@ -63,6 +67,7 @@ def described(calibration: "Calibration") -> dict[str, Any]:
                 "certified": isinstance(found, Certificate),
                 "threshold": found.threshold if isinstance(found, Certificate) else None,
                 "statement": found.statement,
+                "audit": calibration.audits[target].statement,
             }
             for target, found in calibration.certificates.items()
         },

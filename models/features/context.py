@@ -18,7 +18,8 @@ AGREEING = 3
 _WORD = re.compile(r"\w+")
 
 NORMATIVE = re.compile(
-    r"\b(?:always|never|must(?: not)?|only (?:if|when|for|after|with|to)|should(?:n['’]t| not)?|(?<!\bi )(?<!you )(?<!they )(?<!we )do(?: not|n['’]t)|policy|policies"
+    r"\b(?:always|never|must(?: not)?|only (?:if|when|for|after|with|to)|should(?:n['’]t| not)?"
+    r"|(?<!\bi )(?<!you )(?<!they )(?<!we )do(?: not|n['’]t)|policy|policies"
     r"|rules?\b|not allowed|required to|are to be|before (?:you|any)|in all cases|every time|whenever"
     r"|immer|niemals|nie|muss|müssen|darf|dürfen|nur wenn|toujours|jamais|doit|doivent|siempre|nunca|debe|deben)\b",
     re.IGNORECASE,
@@ -72,15 +73,17 @@ def policy_too(material: Material) -> float | None:
     """
     pairs = zip(material.said, material.error_classes, strict=True)
     return share(
-        any(_is_policy(part) for part in sentences(words)) for words, error in pairs if words and error not in ("none", "")
+        any(_is_policy(part) for part in sentences(words))
+        for words, error in pairs
+        if words and error not in ("none", "")
     )
 
 
 def agreed(material: Material) -> float | None:
     """Mean share of the words a correction adds that at least half of the other users' corrections add too; 0 to 1.
 
-    Of answers in free text, where no step failed. None below three users with a correction. Example: three users each add "A receipt is
-    needed" to another order's answer: 1; each wants another shop: 0.
+    Of answers in free text, where no step failed. None below three users with a correction. Example: three users each
+    add "A receipt is needed" to another order's answer: 1; each wants another shop: 0.
     """
     added: list[tuple[str, frozenset[str]]] = []
     for case, items, error in zip(material.cases, material.corrections, material.error_classes, strict=True):

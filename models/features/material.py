@@ -80,7 +80,6 @@ class Material:
         """Every tool call that is known, of cases and satisfied traces."""
         return tuple(span for episode in self.episodes for span in tool_calls(episode.spans))
 
-
     def with_siblings(self) -> "Material":
         """This cluster, or, where nobody said what would have been right, with the failures beside it where somebody did.
 
@@ -105,7 +104,9 @@ class Feature(Protocol):
 
 def _as_case(episode: Episode) -> Case:
     source = episode.trace.user or "unknown"
-    return Case(failure=Failure(trace_id=episode.trace.id, picked_us=0, probability=1.0, source=source), episode=episode)
+    return Case(
+        failure=Failure(trace_id=episode.trace.id, picked_us=0, probability=1.0, source=source), episode=episode
+    )
 
 
 def _is_beside(other: Fingerprint, mine: Fingerprint) -> bool:

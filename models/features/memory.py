@@ -63,8 +63,9 @@ def same_user(material: Material) -> float | None:
 def cross_user_conflict(material: Material) -> float | None:
     """Among the 10 nearest inputs of other users with a satisfied trace, share served the very answer; mean, 0 to 1.
 
-    High: others are content with what this user corrects. Near: cosine of at least 0.5, of a prediction 0.8. None where no case has a
-    user with three such neighbours. Example: ten others ask the same and are content with the same answer: 1.
+    High: others are content with what this user corrects. Near: cosine of at least 0.5, of a prediction 0.8. None
+    where no case has a user with three such neighbours. Example: ten others ask the same and are content with the
+    same answer: 1.
     """
     cases = [
         (case, step) for case, step in zip(material.cases, material.steps, strict=True) if case.episode.trace.user

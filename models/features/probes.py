@@ -98,7 +98,9 @@ def _text_gain(them: Sequence[Episode], y: np.ndarray) -> float:
     x = words.transform([input_text(each)[:2000] for each in them])
 
     def predicted(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        model = LogisticRegression(C=3.0, solver="liblinear", dual=True, max_iter=1000, random_state=0).fit(x[train], y[train])
+        model = LogisticRegression(C=3.0, solver="liblinear", dual=True, max_iter=1000, random_state=0).fit(
+            x[train], y[train]
+        )
         found: np.ndarray = model.predict_proba(x[test])[:, 1]
         return found
 

@@ -44,7 +44,9 @@ def misread(material: Material) -> float | None:
         for span in _predictions(episode):
             fine.setdefault(_key(span), []).append(_asked(episode, span))
     pairs = zip(material.cases, material.corrections, strict=True)
-    return share(_is_misread(case.episode, corrected, fine) for case, items in pairs if not any(i.is_label for i in items))
+    return share(
+        _is_misread(case.episode, corrected, fine) for case, items in pairs if not any(i.is_label for i in items)
+    )
 
 
 def unsure(material: Material) -> float | None:
@@ -69,7 +71,10 @@ def novelty(material: Material) -> float | None:
     """
     fine = [text for each in _first(material.satisfied) for span in _predictions(each) if (text := _asked(each, span))]
     mine = [
-        text for case in material.cases[:MOST] for span in _predictions(case.episode) if (text := _asked(case.episode, span))
+        text
+        for case in material.cases[:MOST]
+        for span in _predictions(case.episode)
+        if (text := _asked(case.episode, span))
     ]
     if len(fine) < FEWEST or not mine:
         return None
@@ -95,7 +100,7 @@ def _is_misread(
             known = [*wrong[:MOST], *right[:MOST]]
             near = cosines([_asked(episode, span)], known)[0]
             nearest = [at for at in np.argsort(-near, kind="stable")[:NEIGHBOURS] if near[at] >= NEAR]
-            return 2 * sum(at < len(wrong[:MOST]) for at in nearest) > len(nearest)
+            return 2 * sum(int(at) < len(wrong[:MOST]) for at in nearest) > len(nearest)
     return False if any(True for _ in _predictions(episode)) else None
 
 

@@ -28,9 +28,10 @@ _WORD = re.compile(r"\w+")
 def unremembered(material: Material) -> float | None:
     """Share of the cases with a memory read that did not bring what was needed; 0 to 1.
 
-    Of an answer corrected in words: the correction. Without a correction an answer that says that it does not know counts,
-    and no other is counted. It did not where the records read do not hold it, where there were none, or where the log does not say them and the
-    answer says that it does not know. None where no corrected case reads a memory. Example: "I don't know" after a read, corrected to "42": 1.
+    Of an answer corrected in words: the correction. Without a correction an answer that says that it does not know
+    counts, and no other is counted. It did not where the records read do not hold it, where there were none, or where
+    the log does not say them and the answer says that it does not know. None where no corrected case reads a memory.
+    Example: "I don't know" after a read, corrected to "42": 1.
     """
     return share(_missed(case, item, "memory") for case, item in _last_corrections(material))
 
@@ -88,7 +89,9 @@ def _missed(case: Case, item: Comparison | None, kind: SpanKind) -> bool | None:
     found = [text_of(record) for span in reads for record in (*span.memories, *span.documents)]
     if found:
         wanted = _folded(item.corrected)
-        values = [value for span in reads for record in (*span.memories, *span.documents) for value in values_in(record)]
+        values = [
+            value for span in reads for record in (*span.memories, *span.documents) for value in values_in(record)
+        ]
         return wanted not in _folded("\n".join(found)) and not any(value in wanted for value in values)
     if all(span.output in ([], {}) for span in reads):
         return True

@@ -186,6 +186,10 @@ class Route(Record):
     """Failures in the cluster when it was decided."""
     router: str
     """Router version."""
+    order: tuple[Target, ...] = ()
+    """Places in the order of least expected cost; empty: decided before that was computed."""
+    audited: bool = False
+    """Certified, and drawn for the blind audit: a person decides as on any other."""
     policy: JsonValue = None
     """The thresholds in force."""
     settings_digest: str = ""
