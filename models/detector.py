@@ -6,7 +6,17 @@ The single signals are in `models.signals` (what was said of it) and `models.beh
 import math
 from collections.abc import Iterable, Mapping
 
-from models.behaviour import Escalation, Refusal, RepeatedCall, StepError, TraceError, Truncation
+from models.behaviour import (
+    Abandoned,
+    Escalation,
+    Objection,
+    Refusal,
+    RepeatedCall,
+    StepError,
+    TraceError,
+    Truncation,
+    UserRetry,
+)
 from models.signals import (
     CorrectedOutput,
     Detector,
@@ -34,10 +44,14 @@ DETECTORS: tuple[Detector, ...] = (
     Escalation(),
     Refusal(),
     Truncation(),
+    UserRetry(),
+    Objection(),
+    Abandoned(),
 )
 
 BEHAVIOURAL = frozenset(
     {"tool_error", "step_error", "trace_error", "repeated_call", "escalation", "refusal", "truncation"}
+    | {"user_retry", "objection", "abandoned"}
 )
 """Signals in how the trace went: recorded, and not counted, where an evaluation passed."""
 

@@ -43,6 +43,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "user_concentration": -0.75,
         "same_user": -0.75,
         "model_step": -1.0,
+        "misread": -2.0,
     },
     "memory": {
         "user_concentration": 1.5,
@@ -57,6 +58,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "normative": -0.5,
         "agreed": -1.5,
         "model_step": -1.0,
+        "misread": -3.0,
     },
     "weights": {
         "model_step": 9.5,
@@ -71,7 +73,13 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "normative": -0.5,
         "first_person": -0.5,
     },
-    NONE: {"policy_too": 6.0, "contradiction": 4.0, "label_noise": 3.0, "request_blamed": 3.0},
+    NONE: {
+        "policy_too": 6.0,
+        "contradiction": 4.0,
+        "cross_user_conflict": 0.3,
+        "label_noise": 3.0,
+        "request_blamed": 3.0,
+    },
 }
 """Log-weight a feature adds per unit to each outcome; a feature that was not measured adds nothing.
 

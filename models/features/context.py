@@ -66,12 +66,13 @@ def rule_ignored(material: Material) -> float | None:
 
 
 def policy_too(material: Material) -> float | None:
-    """Share of the cases with words whose step ended in an error and whose words state a policy beside; 0 to 1.
+    """Share of the commented cases whose step ended in an error and whose comments state a policy beside; 0 to 1.
 
-    Two faults at once: mending the step leaves the other. None where no step failed, or nobody said anything in words.
+    Two faults at once: mending the step leaves the other. None where no step failed, or nobody wrote a comment.
     Example: the call is refused, and a user writes "you must also ask for the receipt": 1.
     """
-    pairs = zip(material.said, material.error_classes, strict=True)
+    comments = ("\n".join(each.comment for each in case.episode.feedback if each.comment) for case in material.cases)
+    pairs = zip(comments, material.error_classes, strict=True)
     return share(
         any(_is_policy(part) for part in sentences(words))
         for words, error in pairs

@@ -1,0 +1,38 @@
+"""When have the labels of a window come in? Labels arrive late, and some have not arrived yet."""
+
+from collections.abc import Sequence
+
+MATURE = 0.9
+"""Share of the labels that are in when a window is mature."""
+
+
+def arrived_share(delays: Sequence[float], waiting: Sequence[float]) -> list[tuple[float, float]]:
+    """Kaplan and Meier's estimate: each delay at which a label came, with the share of labels that have come by then.
+
+    `delays`: of labels that came, from trace to label. `waiting`: ages of traces whose label has not come; they say only
+    that it takes longer. Both from 0, in one unit. Kaplan & Meier, J. Am. Stat. Assoc. 53 (1958).
+
+    >>> [(time, round(share, 2)) for time, share in arrived_share([1, 2], [3])]
+    [(1, 0.33), (2, 0.67)]
+    """
+    times = sorted(set(delays))
+    surviving = 1.0
+    found = []
+    for time in times:
+        at_risk = sum(each >= time for each in delays) + sum(each >= time for each in waiting)
+        surviving *= 1 - sum(each == time for each in delays) / at_risk
+        found.append((time, 1 - surviving))
+    return found
+
+
+def matures_after(delays: Sequence[float], waiting: Sequence[float], *, share: float = MATURE) -> float | None:
+    """The delay by which `share` of the labels that ever come are in; None: not so many have come yet to tell.
+
+    Traces that are older than every delay seen are taken to get no label at all: silence is not lateness.
+
+    >>> matures_after([1, 1, 2, 3, 3, 3, 4, 5, 6, 9], []), matures_after([], [3.0])
+    (6, None)
+    """
+    longest = max(delays, default=0.0)
+    late = [age for age in waiting if age <= longest]
+    return next((time for time, arrived in arrived_share(delays, late) if arrived >= share - 1e-9), None)
