@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from flows.calibration import Calibration, calibrate
+from flows.judge import Judge
 from flows.targets import FLOWS
 from flows.workspace import Workspace
 from models.audit_monitor import is_audited
 from models.evidence import weigh
 from models.features.material import Material
 from models.fingerprint import cluster_name, fingerprint
+from models.judge_opinion import CASES as SHOWN
 from models.router import Decision, decide
 from store.corrections import attempts, open_correction, put_correction, put_route, route_of
 from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
@@ -115,13 +117,23 @@ def route(workspace: Workspace) -> Routed:
             episodes(connection, satisfied_ids(connection, workspace.project, limit=SATISFIED)) if pending else []
         )
         batch = _failing(connection, workspace) if pending else []
+    judge = Judge(workspace)
     for each in pending:
+        said = _judged(workspace, judge, each)  # asked before the transaction, which others wait for
         with workspace.write() as connection:
-            decided = _route(connection, workspace, each, Around(neighbours, batch, calibration))
+            decided = _route(connection, workspace, each, Around(neighbours, batch, calibration), said)
         counts[decided.target or "none"] += 1
         counts["review"] += not decided.certified
         lines.append(f"{each.name} ({each.failures}): {decided.target or 'no place'}; {decided.reason}")
-    return Routed(routes=counts, lines=tuple(lines))
+    return Routed(routes=counts, lines=(*lines, judge.line) if judge.is_set and pending else tuple(lines))
+
+
+def _judged(workspace: Workspace, judge: Judge, each: Cluster) -> dict[str, float | None]:
+    if not judge.is_set:
+        return {}
+    with workspace.store.read() as connection:
+        cases = cases_of(connection, each.id, SHOWN)
+    return judge.evidence(each.name, cases)
 
 
 def _is_due(connection: Connection, workspace: Workspace, each: Cluster) -> bool:
@@ -143,12 +155,15 @@ def _failing(connection: Connection, workspace: Workspace) -> list[Episode]:
     return episodes(connection, newest_failing(connection, workspace.project, BATCH_SEEN))
 
 
-def _route(connection: Connection, workspace: Workspace, each: Cluster, around: Around) -> Route:
+def _route(
+    connection: Connection, workspace: Workspace, each: Cluster, around: Around, said: dict[str, float | None]
+) -> Route:
     cases = cases_of(connection, each.id, CASES)
     history = attempts(connection, each.id)
     deployment = workspace.deployment(connection, _failed_attempts(history))
     deployment = deployment.model_copy(update={"calibration": around.calibration.counts})
     evidence = weigh(cases, around.satisfied, deployment=deployment, policy=workspace.policy, batch=around.batch)
+    evidence |= said
     decision = decide(
         evidence,
         deployment=deployment,

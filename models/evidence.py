@@ -24,8 +24,8 @@ FEATURES: dict[str, Feature] = {
     **support.FEATURES,
 }
 
-NOT_MEASURED: tuple[str, ...] = ()
-"""Features of the table that nothing measures yet: present in every result, as None."""
+NOT_MEASURED: tuple[str, ...] = tuple(f"judge_{place}" for place in (*TARGETS, "none"))
+"""What an optional judge says: present in every result, as None where there is no judge."""
 
 
 def weigh(

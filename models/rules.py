@@ -14,6 +14,7 @@ BASE: Mapping[str, float] = {"context": -1.0, "memory": -1.5, "tooling": -1.0, "
 
 WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "tooling": {
+        "judge_tooling": 1.0,
         "schema_violation": 2.5,
         "error_transient": 2.5,
         "error_validation": 0.5,
@@ -32,6 +33,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "policy_too": -4.0,
     },
     "context": {
+        "judge_context": 1.0,
         "instruction_blamed": 3.0,
         "overlooked": 2.0,
         "normative": 2.5,
@@ -46,6 +48,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "misread": -2.0,
     },
     "memory": {
+        "judge_memory": 1.0,
         "user_concentration": 1.5,
         "same_user": 2.0,
         "users_differ": 2.0,
@@ -61,6 +64,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "misread": -3.0,
     },
     "weights": {
+        "judge_weights": 1.0,
         "model_step": 9.5,
         "misread": 10.5,
         "model_blamed": 9.5,
@@ -105,6 +109,7 @@ PHRASES: Mapping[str, str] = {
     "version_assoc": "failures follow the last context change",
     "user_concentration": "failures concentrate on one user",
     "same_user": "failures come from few users",
+    **{f"judge_{place}": "the judge says so" for place in ("context", "memory", "tooling", "weights", NONE)},
     "policy_too": "a policy is stated beside an error",
     "users_differ": "different users want different answers",
     "agreed": "different users want the same change",

@@ -92,6 +92,19 @@ class AgentSection(Section):
     """Satisfied traces that are tried, for what the change breaks."""
     replay_cost_usd: float = Field(default=1.0, ge=0)
     """Reported cost at which a replay stops asking."""
+    judge: str | None = None
+    """Base URL of an OpenAI-compatible endpoint (`http://127.0.0.1:11434/v1`) whose opinion of a cluster is one more piece of
+    evidence; it is sent parts of three failing traces. None: nothing is asked."""
+    judge_model: str = "default"
+    """The model that is asked there."""
+    judge_key_env: str | None = None
+    """Environment variable with its key; None: none is sent."""
+    judge_timeout_s: float = Field(default=20.0, gt=0)
+    """Longest time for one opinion, seconds."""
+    judge_usd_per_million: float = Field(default=0.0, ge=0)
+    """Price of a million tokens."""
+    judge_cost_usd: float = Field(default=1.0, gt=0)
+    """Cost at which a turn stops asking."""
     webhook: str | None = None
     """URL that tickets are posted to as JSON when they are opened, or open again; None: nothing is sent."""
     webhook_secret_env: str | None = None
