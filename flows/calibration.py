@@ -9,10 +9,11 @@ from flows.workspace import Workspace
 from models.abstention import Certificate, NotCertified, minimum_for, threshold
 from models.audit_monitor import Audit, audit, tightened
 from models.learned_router import HELD, REVIEWED, Choice, TrainingRow, choose_router
-from models.router import NONE, Router
+from models.router import NONE, PRIOR, Router
 from store.records import TARGETS, Target
 from store.verdicts import DecidedCluster, decided_clusters
 
+BINS = 5
 ROUTER_ACTOR = "router"
 """Who approves what is certified; its own approvals never calibrate it."""
 
@@ -30,6 +31,8 @@ class Calibration:
     counts: dict[Target, int]
     """Decided clusters that the router in force sends there."""
     decided: tuple[DecidedCluster, ...]
+    error: float | None = None
+    """Expected calibration error over the decided clusters, 0 to 1: how far said and seen are apart; None: none is decided."""
 
     def coverage(self) -> float:
         """Share of the decided clusters at or above the threshold of their target; 0 to 1."""
@@ -47,7 +50,11 @@ def calibrate(workspace: Workspace, connection: Connection) -> Calibration:
     decided = decided_clusters(connection, workspace.project, machines=machines)
     known = [each for each in decided if each.held is not False]
     deployment = workspace.deployment(connection)
-    chosen = choose_router([_row(each) for each in known], deployment=deployment)
+    rows = [_row(each) for each in known]
+    chosen = choose_router(rows, deployment=deployment)
+    if workspace.settings.policy.router == "rules":
+        ruled = tuple(PRIOR.probabilities(row.evidence, deployment) for row in rows)
+        chosen = Choice(PRIOR, ruled, f"{PRIOR.version}: `[policy] router` says rules")
     scores = {each.correction_id: found for each, found in zip(known, chosen.out_of_fold, strict=True)}
     for each in decided:
         scores.setdefault(each.correction_id, chosen.router.probabilities(each.evidence, deployment))
@@ -84,7 +91,30 @@ def _certified(
         audits=audits,
         counts=counts,
         decided=tuple(decided),
+        error=expected_calibration_error([_said(each, scores[each.correction_id]) for each in decided]),
     )
+
+
+def expected_calibration_error(said: Sequence[tuple[float, bool]]) -> float | None:
+    """Mean over five equal bins, weighted by size, of the distance between the mean probability and the share that was right.
+
+    None without a decision. Guo et al. 2017.
+
+    >>> expected_calibration_error([(0.9, True), (0.9, False)])
+    0.4
+    """
+    if not said:
+        return None
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for probability, right in said:
+        bins.setdefault(min(int(probability * BINS), BINS - 1), []).append((probability, right))
+    gaps = [abs(sum(p for p, _ in each) - sum(right for _, right in each)) for each in bins.values()]
+    return round(sum(gaps) / len(said), 12)
+
+
+def _said(each: DecidedCluster, found: Mapping[str, float]) -> tuple[float, bool]:
+    first = _first(found)
+    return found[first], first == (each.place or NONE) and each.held is not False
 
 
 def _row(each: DecidedCluster) -> TrainingRow:

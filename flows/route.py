@@ -17,11 +17,13 @@ from models.judge_opinion import CASES as SHOWN
 from models.router import Decision, decide
 from store.corrections import attempts, open_correction, put_correction, put_route, route_of
 from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
-from store.ledger import record_event
+from store.ledger import events_of, record_event
 from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target, content_hash
 from store.replays import replays_of
 from store.traces import episodes, satisfied_ids
 
+ROUTER = "router"
+"""Subject of the events that say which router decides."""
 BATCH = 1000
 """Failures a transaction."""
 CASES = 200
@@ -118,6 +120,7 @@ def route(workspace: Workspace) -> Routed:
         )
         batch = _failing(connection, workspace) if pending else []
     judge = Judge(workspace)
+    _say_router(workspace, calibration)
     for each in pending:
         said = _judged(workspace, judge, each)  # asked before the transaction, which others wait for
         with workspace.write() as connection:
@@ -126,6 +129,18 @@ def route(workspace: Workspace) -> Routed:
         counts["review"] += not decided.certified
         lines.append(f"{each.name} ({each.failures}): {decided.target or 'no place'}; {decided.reason}")
     return Routed(routes=counts, lines=(*lines, judge.line) if judge.is_set and pending else tuple(lines))
+
+
+def _say_router(workspace: Workspace, calibration: Calibration) -> None:
+    """Another router than last time is an event, with the numbers of the comparison that it won or lost."""
+    version = calibration.router.version
+    with workspace.store.read() as connection:
+        past = events_of(connection, workspace.project, ROUTER)
+    if past and past[-1]["detail"].get("router") == version:
+        return
+    with workspace.write() as connection:
+        record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor, event="router in force",
+                     subject=ROUTER, reason=calibration.reason, detail={"router": version})  # fmt: skip
 
 
 def _judged(workspace: Workspace, judge: Judge, each: Cluster) -> dict[str, float | None]:

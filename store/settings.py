@@ -149,6 +149,8 @@ class PolicySection(Section):
     context_rules: int | None = Field(default=None, ge=1)
     context_tokens: int | None = Field(default=None, ge=1)
     evidence: Evidence | None = None
+    router: Literal["auto", "rules"] = "auto"
+    """`auto`: a router that learned from the verdicts decides where it is measurably better; `rules`: never, the way back."""
     redact: tuple[Literal["keys", "email", "phone", "card", "iban"], ...] = ("keys",)
     """What never reaches the store, but a placeholder of it: `keys` are keys, tokens and passwords; the others are personal."""
     redact_patterns: dict[str, str] = Field(default_factory=dict)

@@ -7,14 +7,16 @@ from typing import Any, Literal
 import pytest
 
 from filmroom.commands.router import described
-from flows.calibration import Calibration, calibrate
+from flows.calibration import Calibration, calibrate, expected_calibration_error
+from flows.route import ROUTER, _drawn
 from flows.turn import turn
 from flows.workspace import Workspace
 from models.abstention import Certificate, NotCertified
-from models.router import PRIOR, decide
+from models.router import PRIOR, Decision, decide
 from store.changes import put_change, put_hold
 from store.corrections import put_correction, put_review, put_route
 from store.failures import cluster_for
+from store.ledger import events_of
 from store.records import Change, Correction, Fingerprint, Hold, Proposal, Review, Route, Target, Verdict
 from tests.shop_log import bad_argument, satisfied, take_in, working_in
 
@@ -159,3 +161,37 @@ def test_router_describes_itself(workspace: Workspace) -> None:
         "audit": "0 of 0 certified decisions in the blind audit were wrong (E = 1.0)",
     }  # fmt: skip
     assert found["learnt_last"][0]["target"] == "tooling"
+
+
+def test_what_was_said_is_set_against_what_was_right() -> None:
+    assert expected_calibration_error([(0.9, True)] * 9 + [(0.9, False)]) == 0.0
+    assert expected_calibration_error([(0.9, False)] * 4) == 0.9
+    assert expected_calibration_error([]) is None
+
+
+def test_the_router_in_force_is_an_event_once(workspace: Workspace) -> None:
+    take_in(workspace, bad_argument(1), bad_argument(2))
+    turn(workspace)
+    take_in(workspace, bad_argument(3), bad_argument(4), bad_argument(5))
+    turn(workspace)
+    with workspace.store.read() as connection:
+        events = events_of(connection, workspace.project, ROUTER)
+    assert [each["detail"]["router"] for each in events] == ["rules-3"]
+
+
+def test_the_settings_bring_the_rules_back(workspace: Workspace) -> None:
+    policy = workspace.settings.policy.model_copy(update={"router": "rules"})
+    pinned = workspace.acting(settings=workspace.settings.model_copy(update={"policy": policy}))
+    assert calibration(pinned).reason == "rules-3: `[policy] router` says rules"
+
+
+def test_a_certified_decision_drawn_for_the_audit_looks_like_any_other(workspace: Workspace) -> None:
+    decision = Decision(
+        probabilities={"tooling": 1.0}, target="tooling", runner_up=None, certified=True, router="r", to_yes="nothing",
+        reason="tooling at 0.99: why. It goes without a person, at or above 0.80: s",
+    )  # fmt: skip
+    corrections = [Correction(cluster_id=f"clu_{n}", created_us=0) for n in range(100)]
+    found = [_drawn(workspace, each, decision) for each in corrections]
+    shown = {each.reason for each, audited in found if audited}
+    assert (shown, 2 < sum(audited for _, audited in found) < 25) == ({"tooling at 0.99: why. A person decides."}, True)
+    assert not any(each.certified for each, audited in found if audited)

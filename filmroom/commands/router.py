@@ -20,16 +20,25 @@ def register(app: typer.Typer) -> None:
 def router(context: typer.Context, as_json: Json = False) -> None:
     """The router's version, what it is calibrated on per target, what it learnt last, and what is guaranteed."""
     from flows.calibration import calibrate
+    from flows.route import ROUTER
+    from store.ledger import events_of
 
     session: Session = context.obj
     with session.workspace() as workspace, workspace.store.read() as connection:
         calibrated = calibrate(workspace, connection)
         found = described(calibrated)
+        past = events_of(connection, workspace.project, ROUTER)[-SHOWN:]
+        found["in_force"] = [{"time": each["at_us"], "router": each["detail"].get("router"), "reason": each["reason"]}
+                             for each in past]  # fmt: skip
     if as_json:
         say_json(found)
         return
     say(f"router {found['reason']}")
     say(f"{found['decided']} decided clusters, {found['coverage']:.0%} of them at or above a certified threshold")
+    if found["calibration_error"] is not None:
+        say(f"what it says and what was right are {found['calibration_error']:.0%} apart (expected calibration error)")
+    for event in found["in_force"]:
+        say(f"{time_text(event['time'])}  {event['reason']}")
     table(
         ["target", "clusters", "threshold", "guaranteed"],
         [
@@ -61,6 +70,7 @@ def described(calibration: "Calibration") -> dict[str, Any]:
         "reason": calibration.reason,
         "decided": len(calibration.decided),
         "coverage": calibration.coverage(),
+        "calibration_error": calibration.error,
         "targets": {
             target: {
                 "clusters": calibration.counts[target],
