@@ -141,7 +141,7 @@ def test_a_partial_success_is_in_the_encoding_of_the_request(client: httpx.Clien
         (b"{}", {"content-type": "text/plain"}, 415),
         (b"{}", {**JSON, "content-encoding": "br"}, 415),
         (b"no gzip", {**JSON, "content-encoding": "gzip"}, 400),
-        (gzip.compress(b"{}" * 100)[:-20], {**JSON, "content-encoding": "gzip"}, 400),
+        (gzip.compress(b"{}" * 100, mtime=0)[:-20], {**JSON, "content-encoding": "gzip"}, 400),
         (b" " * (1 << 20) + b"{}", JSON, 413),
     ],
 )
