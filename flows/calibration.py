@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from flows.workspace import Workspace
-from models.abstention import Certificate, NotCertified, minimum_for, threshold
+from models.abstention import Certificate, NotCertified, certify
 from models.audit_monitor import Audit, audit, tightened
 from models.learned_router import HELD, REVIEWED, Choice, TrainingRow, choose_router
 from models.router import NONE, PRIOR, Router
@@ -31,13 +31,14 @@ class Calibration:
     counts: dict[Target, int]
     """Decided clusters that the router in force sends there."""
     decided: tuple[DecidedCluster, ...]
+    passing: int = 0
+    """Decided clusters at or above the threshold of their place."""
     error: float | None = None
     """Expected calibration error over the decided clusters, 0 to 1: how far said and seen are apart; None: none is decided."""
 
     def coverage(self) -> float:
         """Share of the decided clusters at or above the threshold of their target; 0 to 1."""
-        passed = sum(each.clusters for each in self.certificates.values() if isinstance(each, Certificate))
-        return passed / len(self.decided) if self.decided else 0.0
+        return self.passing / len(self.decided) if self.decided else 0.0
 
 
 def calibrate(workspace: Workspace, connection: Connection) -> Calibration:
@@ -68,22 +69,28 @@ def _certified(
     counts: dict[Target, int] = {}
     audits: dict[Target, Audit] = {}
     policy = workspace.policy
+    sent = {target: [each for each in decided if _first(scores[each.correction_id]) == target] for target in TARGETS}
+    judged = {
+        target: [
+            (scores[each.correction_id][target], each.place == target and each.held is not False)
+            for each in sent[target]
+        ]
+        for target in TARGETS
+    }
+    risks = {target: policy.risk_weights if target == "weights" else policy.risk for target in TARGETS}
+    given = certify(judged, risks=risks, confidence=policy.confidence)
     for target in TARGETS:
-        sent = [each for each in decided if _first(scores[each.correction_id]) == target]
-        risk = policy.risk_weights if target == "weights" else policy.risk
-        counts[target] = len(sent)
-        right = [each.place == target and each.held is not False for each in sent]
-        given = threshold(
-            [scores[each.correction_id][target] for each in sent],
-            right,
-            risk=risk,
-            confidence=policy.confidence,
-            minimum=minimum_for(risk, policy.confidence),
-        )
-        blind = [(each, is_right) for each, is_right in zip(sent, right, strict=True) if each.audited]
-        audits[target] = audit([is_right for _, is_right in blind], risk=risk)
-        wrong = [scores[each.correction_id][target] for each, is_right in blind if not is_right]
-        certificates[target] = tightened(given, audits[target], wrong)
+        counts[target] = len(sent[target])
+        blind = [pair for each, pair in zip(sent[target], judged[target], strict=True) if each.audited]
+        audits[target] = audit([is_right for _, is_right in blind], risk=risks[target])
+        wrong = [score for score, is_right in blind if not is_right]
+        certificates[target] = tightened(given[target], audits[target], wrong)
+    passing = sum(
+        score >= certificate.threshold
+        for target, certificate in certificates.items()
+        if isinstance(certificate, Certificate)
+        for score, _ in judged[target]
+    )
     return Calibration(
         router=chosen.router,
         reason=chosen.reason,
@@ -91,6 +98,7 @@ def _certified(
         audits=audits,
         counts=counts,
         decided=tuple(decided),
+        passing=passing,
         error=expected_calibration_error([_said(each, scores[each.correction_id]) for each in decided]),
     )
 

@@ -1,11 +1,11 @@
 """When may a decision go without a person? A threshold with a certificate, or the reason why there is none."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from scipy.stats import beta
 
-from store.records import Record
+from store.records import Record, Target
 
 
 class Certificate(Record):
@@ -23,14 +23,17 @@ class Certificate(Record):
     """Share of all calibration clusters at or above the threshold."""
     risk: float
     confidence: float
+    together: tuple[str, ...] = ()
+    """Places that the certificate is of together, their calibration clusters taken as one; empty: of one place."""
 
     @property
     def statement(self) -> str:
         """What is certified, and under which condition."""
+        over = f" over {', '.join(self.together)} together" if self.together else ""
         return (
             f"with probability at least {self.confidence:.0%} over the calibration draw, at most {self.risk:.0%} of"
             " auto-routed clusters are in a place where the fix would not hold, while clusters stay exchangeable"
-            f" ({self.wrong} of {self.clusters} calibration clusters wrong, bound {self.bound:.1%})"
+            f" ({self.wrong} of {self.clusters} calibration clusters wrong, bound {self.bound:.1%}{over})"
         )
 
 
@@ -118,6 +121,36 @@ def threshold(
         return best
     needed = max(minimum, minimum_for(risk, confidence)) - len(ranked)
     return NotCertified(clusters=len(ranked), wrong=0, bound=1.0, needed=needed, risk=risk, confidence=confidence)
+
+
+def certify(
+    sent: Mapping[Target, Sequence[tuple[float, bool]]], *, risks: Mapping[Target, float], confidence: float
+) -> dict[Target, Certificate | NotCertified]:
+    """The certificate of each place, from the score and the outcome of every calibration cluster that was sent there.
+
+    Places of the same risk are also tested together, as one sequence of scores: few clusters of each add up. That
+    certificate counts where it lets more calibration clusters pass than those of the places alone, but for a place in which
+    more than twice the risk of what passes is wrong. What it bounds is the share over all of them, not in each.
+    """
+    own = {target: _threshold(pairs, risks[target], confidence) for target, pairs in sent.items()}
+    found = dict(own)
+    for risk in sorted(set(risks.values())):
+        group = tuple(target for target in sent if risks[target] == risk)
+        given = _threshold([pair for target in group for pair in sent[target]], risk, confidence)
+        if len(group) < 2 or not isinstance(given, Certificate):
+            continue
+        if given.clusters <= sum(each.clusters for target in group if isinstance(each := own[target], Certificate)):
+            continue
+        for target in group:
+            passing = [right for score, right in sent[target] if score >= given.threshold]
+            if len(passing) - sum(passing) <= 2 * risk * max(len(passing), 1):
+                found[target] = given.model_copy(update={"together": group})
+    return found
+
+
+def _threshold(pairs: Sequence[tuple[float, bool]], risk: float, confidence: float) -> Certificate | NotCertified:
+    scores, held = [score for score, _ in pairs], [right for _, right in pairs]
+    return threshold(scores, held, risk=risk, confidence=confidence, minimum=minimum_for(risk, confidence))
 
 
 def _steps(ranked: Sequence[tuple[float, bool]]) -> Iterator[tuple[float, int, int]]:

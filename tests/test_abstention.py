@@ -1,12 +1,14 @@
 """When a decision may go without a person."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from models.abstention import Certificate, NotCertified, minimum_for, threshold, upper_bound
+from models.abstention import Certificate, NotCertified, certify, minimum_for, threshold, upper_bound
 from models.profile import choose_profile
+from store.records import Target
 
 
 def test_twenty_two_clusters_without_an_error_certify_ten_percent() -> None:
@@ -83,3 +85,49 @@ def test_the_profile_follows_the_counts_and_says_why() -> None:
         " a promotion's verdict prints the bound it reached",
     )
     assert choose_profile(formerly_right=1000, sources=4)[0] == "small"
+
+
+RISKS: dict[Target, float] = {"context": 0.1, "memory": 0.1, "tooling": 0.1, "weights": 0.05}
+
+
+def certified(sent: dict[Target, list[tuple[float, bool]]]) -> dict[Target, Certificate | NotCertified]:
+    return certify(sent, risks=RISKS, confidence=0.9)
+
+
+def test_few_clusters_of_each_place_add_up_to_one_certificate() -> None:
+    sent: dict[Target, list[tuple[float, bool]]] = {
+        "context": [(0.9, True)] * 12, "memory": [(0.8, True)] * 12, "tooling": [], "weights": [],
+    }  # fmt: skip
+    found = certified(sent)["memory"]
+    assert isinstance(found, Certificate)
+    assert (found.clusters, found.together) == (24, ("context", "memory", "tooling"))
+    assert "over context, memory, tooling together" in found.statement
+
+
+def test_a_place_that_is_wrong_too_often_is_left_out_of_the_common_certificate() -> None:
+    sent: dict[Target, list[tuple[float, bool]]] = {
+        "context": [(0.9, True)] * 90, "memory": [(0.9, True)] * 6 + [(0.9, False)] * 3, "tooling": [(0.9, True)] * 9,
+        "weights": [],
+    }  # fmt: skip
+    found = certified(sent)
+    assert [isinstance(found[name], Certificate) for name in ("context", "memory", "tooling")] == [True, False, True]
+
+
+def test_the_weights_are_certified_alone_and_more_strictly() -> None:
+    sent: dict[Target, list[tuple[float, bool]]] = {
+        "context": [(0.9, True)] * 44, "memory": [], "tooling": [], "weights": [(0.9, True)] * 44,
+    }  # fmt: skip
+    assert isinstance(certified(sent)["weights"], NotCertified)
+    sent["weights"].append((0.9, True))
+    assert isinstance(certified(sent)["weights"], Certificate)
+
+
+def test_common_certificates_exceed_their_risk_no_more_often_than_promised() -> None:
+    generator = np.random.default_rng(0)
+    exceeded = 0
+    for _ in range(400):
+        sent: dict[Target, list[tuple[float, bool]]] = {"weights": []}
+        for target, wrong in (("context", 0.12), ("memory", 0.12), ("tooling", 0.12)):
+            sent[target] = [(1.0, bool(generator.random() >= wrong)) for _ in range(20)]
+        exceeded += any(isinstance(each, Certificate) for each in certified(sent).values())
+    assert exceeded / 400 <= 0.1 + 3 * (0.09 / 400) ** 0.5
