@@ -126,8 +126,9 @@ def test_common_certificates_exceed_their_risk_no_more_often_than_promised() -> 
     generator = np.random.default_rng(0)
     exceeded = 0
     for _ in range(400):
-        sent: dict[Target, list[tuple[float, bool]]] = {"weights": []}
-        for target, wrong in (("context", 0.12), ("memory", 0.12), ("tooling", 0.12)):
-            sent[target] = [(1.0, bool(generator.random() >= wrong)) for _ in range(20)]
+        sent: dict[Target, list[tuple[float, bool]]] = {}
+        for target in RISKS:
+            sent[target] = [(1.0, bool(generator.random() >= 0.12)) for _ in range(20)]
+        sent["weights"] = []
         exceeded += any(isinstance(each, Certificate) for each in certified(sent).values())
     assert exceeded / 400 <= 0.1 + 3 * (0.09 / 400) ** 0.5
