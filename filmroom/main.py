@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from filmroom.commands import (
+    audit,
     compare,
     edit,
     erase,
@@ -62,6 +63,7 @@ for module in (
     inspect,
     compare,
     router,
+    audit,
     trust,
     maintain,
     schedule,
