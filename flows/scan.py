@@ -46,7 +46,7 @@ def scan(
             cluster(workspace)
             route(workspace)
             found = status(workspace.store)
-            largest = review_queue(workspace.store)[:LARGEST]
+            largest = sorted(review_queue(workspace.store), key=lambda row: -row["failures"])[:LARGEST]
     price = settings.prices.failure_usd
     return {
         "log": asdict(tally),

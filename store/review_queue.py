@@ -1,5 +1,6 @@
 """What a reviewer looks at: the queue, and one correction with its examples."""
 
+import math
 from typing import Any
 
 from store.changes import hold_of
@@ -10,20 +11,24 @@ from store.ledger import events_of
 from store.records import Case, Correction, Route
 from store.replays import replays_of
 
+SURE = 0.1
 EXAMPLES = 3
 SHOWN = 200
 """Characters of a text shown in a line."""
 
 
 def review_queue(store: Store) -> list[dict[str, Any]]:
-    """The corrections that wait, deferred ones last: `correction, cluster, name, failures, target, probability, runner_up,
-    certified, summary, needs_answer, state`."""
+    """The corrections that wait, the most valuable to judge first and deferred ones last.
+
+    Each with `correction, cluster, name, failures, target, probability, runner_up, certified, summary, needs_answer, state,
+    value`.
+    """
     with store.read() as connection:
         rows = [
             _item(found, name, size, route_of(connection, found.id))
             for found, name, size in waiting(connection, store.project)
         ]
-    return sorted(rows, key=lambda row: row["state"] == "deferred")
+    return sorted(rows, key=lambda row: (row["state"] == "deferred", -row["value"]))
 
 
 def review_item(store: Store, correction_id: str) -> dict[str, Any]:
@@ -69,7 +74,17 @@ def _item(found: Correction, name: str, size: int, decided: Route | None) -> dic
         "summary": proposal.summary if proposal else "no single place found",
         "needs_answer": proposal.needs_answer if proposal else _nobody_said(decided),
         "state": found.state,
+        "value": round(_value(decided, size), 4),
     }
+
+
+def _value(decided: Route | None, failures: int) -> float:
+    """What a verdict is worth: how unsure the route is (entropy, nats), and how many failures hang on it.
+
+    A sure route is worth a tenth of a nat too: its correction still waits.
+    """
+    shares = [share for share in decided.probabilities.values() if share > 0] if decided else []
+    return (SURE + math.fsum(-share * math.log(share) for share in shares)) * failures
 
 
 def _nobody_said(decided: Route | None) -> str | None:

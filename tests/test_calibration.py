@@ -18,6 +18,7 @@ from store.corrections import put_correction, put_review, put_route
 from store.failures import cluster_for
 from store.ledger import events_of
 from store.records import Change, Correction, Fingerprint, Hold, Proposal, Review, Route, Target, Verdict
+from store.review_queue import _value
 from tests.shop_log import bad_argument, satisfied, take_in, working_in
 
 BROKEN = {"schema_violation": 1.0, "normalisable": 1.0}
@@ -195,3 +196,10 @@ def test_a_certified_decision_drawn_for_the_audit_looks_like_any_other(workspace
     shown = {each.reason for each, audited in found if audited}
     assert (shown, 2 < sum(audited for _, audited in found) < 25) == ({"tooling at 0.99: why. A person decides."}, True)
     assert not any(each.certified for each, audited in found if audited)
+
+
+def test_the_queue_shows_first_what_is_most_worth_a_verdict() -> None:
+    sure = route(Correction(cluster_id="clu_1", created_us=0), 1)
+    unsure = sure.model_copy(update={"probabilities": {"context": 0.5, "memory": 0.5}})
+    known = sure.model_copy(update={"probabilities": {"context": 1.0}})
+    assert _value(unsure, 10) > _value(unsure, 9) > _value(known, 10) == 1.0
