@@ -98,7 +98,7 @@ def valid_targets(stream: Stream, trace_ids: Sequence[str]) -> frozenset[str]:
     fine = [request for id, request in stream.requests.items() if id not in stream.wrong][:FINE]
     if 2 * sum(id in stream.wrong for id in trace_ids) < len(trace_ids):
         return frozenset({NONE})
-    found = {target for target in TARGETS if _mends(stream, target, cluster, fine)}
+    found: set[str] = {target for target in TARGETS if _mends(stream, target, cluster, fine)}
     return frozenset(found or {NONE})
 
 

@@ -59,8 +59,10 @@ def _without_effect(connection: Connection, workspace: Workspace) -> list[tuple[
     ]
     if not watched or not live:
         return []
-    used = rule_use(connection, workspace.project, release)
-    served = len(served_by_releases(connection, workspace.project))
+    used, served = {}, 0
+    if any(hold.exposures == 0 and has_no_effect(hold) is None for _, hold in watched):
+        used = rule_use(connection, workspace.project, release)
+        served = len(served_by_releases(connection, workspace.project))
     found = []
     for change, hold in watched:
         key = change.operations[0].key

@@ -145,7 +145,8 @@ def _rows(connection: Connection, table: Table, column: str, ids: Sequence[str])
 
 
 def _record(kind: type[Any], row: Row[Any], texts: dict[str, Any]) -> Any:
-    values = {name: row._mapping[name] for name in KINDS[kind].columns if name != "trace_id"}
+    said = row._mapping  # made anew at each access
+    values = {name: said[name] for name in KINDS[kind].columns if name != "trace_id"}
     body = {name: tuple(value) if isinstance(value, list) and name in ("documents", "memories") else value
             for name, value in (texts.get(row.id) or {}).items() if name != ORIGIN}  # fmt: skip
     return kind(**values, **body)

@@ -1,6 +1,6 @@
 """How much evidence there is, from how many, and whether it agrees with itself."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from models.corrections import Comparison, comparisons
 from models.features.material import Feature, Material, share
@@ -56,17 +56,19 @@ def contradiction(material: Material) -> float | None:
     """Share of the corrected cases whose corrections contradict each other: one question, two right answers; 0 to 1.
 
     Within a trace, and between traces of one user (or of unknown ones) with the same input; what two users want
-    differently is no contradiction. None where nothing was corrected. Example: one reviewer says `refund` of a trace,
+    differently is no contradiction, and neither is a step's label beside the right words of the answer. None where nothing was
+    corrected. Example: one reviewer says `refund` of a trace,
     another `exchange`: 1.
     """
-    answers: dict[str, set[str]] = {}
+    answers: dict[tuple[str, bool], set[str]] = defaultdict(set)
     keys: list[str] = []
     for case, differing in zip(material.cases, material.corrections, strict=True):
         if differing:
             key = _question(case, differing[-1])
             keys.append(key)
-            answers.setdefault(key, set()).update(_answers(case, material))
-    return share(len(answers[key]) > 1 for key in keys)
+            for is_label, answer in _answers(case, material):
+                answers[key, is_label].add(answer)
+    return share(any(len(answers[key, is_label]) > 1 for is_label in (False, True)) for key in keys)
 
 
 def _question(case: Case, item: Comparison) -> str:
@@ -75,9 +77,10 @@ def _question(case: Case, item: Comparison) -> str:
     return canonical_json([trace.user, asked]) if asked else trace.id
 
 
-def _answers(case: Case, material: Material) -> set[str]:
+def _answers(case: Case, material: Material) -> set[tuple[bool, str]]:
+    """Each right answer, and whether it is a label."""
     found = comparisons(case.episode, meanings={}, out_of_scope=material.deployment.models)
-    return {" ".join(item.corrected.split()).casefold() for item in found}
+    return {(item.is_label, " ".join(item.corrected.split()).casefold()) for item in found}
 
 
 def attempts(material: Material) -> float | None:
