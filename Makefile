@@ -30,7 +30,7 @@ demo: $(INSTALLED) ## a whole season of an agent that gets better, without netwo
 	@$(BIN)/filmroom demo
 
 test: $(INSTALLED) ## run the tests
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: $(INSTALLED) ## lint, format, types, examples in docstrings and in the docs
 	$(BIN)/ruff check .

@@ -31,6 +31,15 @@ os.environ |= {
     "DO_NOT_TRACK": "1",
 }
 
+LONG = ("schedule", "console_browser", "season", "pull", "console_schedule", "merging", "live", "ingest_killed",
+        "command_line", "docs", "poisoned", "console", "retrain", "acceptance")  # fmt: skip
+"""Files that take longest, first: begun last, each would keep one worker busy while the others have nothing left."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {f"test_{name}": place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(PREFECT_HOME, ignore_errors=True)
