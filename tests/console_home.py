@@ -1,14 +1,12 @@
 """A project with a queue to review, its console in a thread on a loopback port, and people who log in to it."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 
 from filmroom.console.app import console_of, console_routes
 from filmroom.console.cookies import SESSION, Signer
@@ -23,6 +21,7 @@ from store.corrections import waiting
 from store.group_commit import GroupWriter
 from store.settings import ConsoleSection
 from store.users import Role, add_user, begin_login, user_named
+from tests.live_server import hosting
 from tests.shop_log import (
     TOOLS,
     bad_argument,
@@ -73,18 +72,8 @@ def console(workspace: Workspace) -> Iterator[str]:
     with GroupWriter(workspace.store, clock=workspace.clock) as writer:
         api = api_of(workspace.settings, workspace.store, writer, Access(None))
         app = make_app(api, console_routes(console_of(workspace)))
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", lifespan="off", access_log=False)
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        try:
-            while not server.started:
-                threading.Event().wait(0.01)
-            yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            server.force_exit = True
-            thread.join()
+        with hosting(app) as url:
+            yield url
 
 
 def person(workspace: Workspace, name: str, role: Role = "reviewer") -> str:

@@ -26,18 +26,25 @@ def serving(workspace: Workspace, token: str | None = None, port: int = 0) -> It
     """The base URL of the API over the workspace's store."""
     with GroupWriter(workspace.store, clock=workspace.clock) as writer:
         app = make_app(api_of(workspace.settings, workspace.store, writer, Access(token)))
-        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="off", access_log=False)
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        try:
-            while not server.started:
-                threading.Event().wait(0.01)
-            yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            server.force_exit = True
-            thread.join()
+        with hosting(app, port) as url:
+            yield url
+
+
+@contextmanager
+def hosting(app: Any, port: int = 0) -> Iterator[str]:
+    """The base URL of an application in a thread on a loopback port; `port` 0: any that is free."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="off", access_log=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            threading.Event().wait(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        server.force_exit = True
+        thread.join()
 
 
 def change(workspace: Workspace, target: Target, operations: Sequence[Operation]) -> Release:
