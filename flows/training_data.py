@@ -12,6 +12,7 @@ from models.arms import Task
 from models.dataset import prepare, suspect_labels
 from models.fitting import BASE, refitting
 from store.records import DatasetRow, Retrain, Version
+from store.retention import DAY_US
 from store.retrains import retrains_of
 
 SUSPECT = "label held as suspect"
@@ -35,6 +36,8 @@ class TrainingData:
     digest: str
     evaluations: tuple[Retrain, ...]
     """All evaluations of this model, newest first."""
+    labelled: tuple[Labelled, ...]
+    """All labelled rows, oldest first: learnt, to be learnt and left out."""
 
     @property
     def incumbent(self) -> str:
@@ -76,6 +79,15 @@ class TrainingData:
         return [each for each in self.new if each.row.trace_id not in seen]
 
     @property
+    def windows(self) -> int:
+        """Windows since the last training, or the first release: turns that found other rows, or days of the log."""
+        turns = {each.data_digest for each in self.since_training if each.data_digest} | {self.digest}
+        trained = {each.trace_id for each in self.base} | {id_ for each in self.refused for id_ in each.trace_ids}
+        times = [(each.row.at_us, each.row.trace_id in trained) for each in self.labelled if each.row.at_us is not None]
+        last_us = max((at_us for at_us, is_trained in times if is_trained), default=-1)
+        return max(len(turns), len({at_us // DAY_US for at_us, _ in times if at_us > last_us}))
+
+    @property
     def barred(self) -> list[str]:
         arms = [each.arm for each in self.refused]
         return sorted({arm for arm in arms if arm is not None and arms.count(arm) >= BARRED_AFTER})
@@ -114,6 +126,7 @@ def assemble(
         held=sum(entry.why == SUSPECT for entry in training.entries[len(old) :]),
         digest=training.digest,
         evaluations=tuple(evaluations),
+        labelled=tuple(rows),
     )
 
 

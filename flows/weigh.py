@@ -101,12 +101,11 @@ def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
     """What is known before a probe, in the best case: every failure repaired, nothing broken, no machine time."""
     counts = Counter(each.decision for each in data.evaluations)
     here = {each.arm for each in data.refused if each.data_digest == data.digest}
-    windows = {each.data_digest for each in data.since_training if each.data_digest} | {data.digest}
     arms = candidates(data.incumbent, data.barred)
     asked = workspace.policy.reviewer is None
     return TriggerInputs(
         exposures=len(data.unseen),
-        windows=len(windows),
+        windows=data.windows,
         judged=len(data.new),
         repaired=sum(each.failed for each in data.new),
         broken=0,

@@ -22,7 +22,7 @@ LABEL_MINUTES = 40 / 60
 MIN_P_PASS = 0.5
 """A training that will more probably be refused than pass is waste."""
 MIN_WINDOWS = 3
-"""Windows from one training to the next, so that what the last one did is seen first: a third of a nightly schedule."""
+"""Windows from one training, or the first release, to the next: what is served is seen first. A third of a nightly schedule."""
 PRIOR_CANDIDATES = 10.0
 """The power predicted from the rows in hand counts as much as so many earlier candidates, which others judged."""
 
@@ -33,7 +33,7 @@ class TriggerInputs(Record):
     exposures: int
     """Matured exposures in scope since the last training, whether it was promoted or refused."""
     windows: int
-    """Windows (nights) since then; at least 1."""
+    """Windows (nights) since then, or since the first release; at least 1."""
     judged: int
     """Labelled exposures that the probe answered out of fold, since the last promotion."""
     repaired: int
@@ -119,9 +119,11 @@ def settled_without_probe(inputs: TriggerInputs, *, policy: Policy, prices: Pric
     }
     if inputs.data_digest in inputs.rejected_digests and not inputs.arms_left:
         return _wait("these very rows were refused with every arm", "label new rows", numbers)
-    if inputs.passes + inputs.refusals and inputs.windows < MIN_WINDOWS:
+    if inputs.windows < MIN_WINDOWS:
         missing = MIN_WINDOWS - inputs.windows
-        reason = f"the last training was {inputs.windows} windows ago, and {MIN_WINDOWS} show what it did"
+        since = "the last training" if inputs.passes + inputs.refusals else "the first release"
+        windows = f"{inputs.windows} window" + "s" * (inputs.windows > 1)
+        reason = f"{since} has been seen for {windows}, and {MIN_WINDOWS} show what it does"
         return _wait(reason, f"wait {missing} more window" + "s" * (missing > 1), numbers)
     told = f"were every one of {inputs.repaired} failures repaired"
     if averted < fixed:

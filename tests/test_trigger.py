@@ -45,6 +45,17 @@ def test_review_is_a_minute_for_the_verdict_and_forty_seconds_a_held_label() -> 
     assert _verdict(held_labels=3).numbers["review_usd"] == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize(("passes", "since"), [(0, "the first release"), (1, "the last training")])
+def test_what_is_served_is_seen_for_three_windows_first(passes: int, since: str) -> None:
+    inputs = TriggerInputs(**{**PLENTY, "windows": 1, "passes": passes})
+    verdict = settled_without_probe(inputs, policy=policy_for("small"), prices=Prices())
+    assert verdict is not None
+    assert (verdict.reason, verdict.to_yes) == (
+        f"{since} has been seen for 1 window, and 3 show what it does",
+        "wait 2 more windows",
+    )
+
+
 def test_a_candidate_that_will_probably_be_refused_is_not_trained() -> None:
     verdict = _verdict(repaired=80, broken=62)
     assert (verdict.train, verdict.reason.endswith("50% is asked for")) == (False, True)
