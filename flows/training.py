@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
+from flows.labels import principal_of, step_of
 from flows.workspace import Workspace
 from models.steps import label_in
 from store.errors import MappingError, SettingsError
@@ -41,6 +42,12 @@ def training_rows(settings: Settings, name: str) -> tuple[DatasetRow, ...]:
         raise SettingsError(f"[weights.{name}] training: {path}: no such file")
     stamp = path.stat()
     return _rows_of(path, stamp.st_mtime_ns, stamp.st_size, section.input, section.output)
+
+
+def labels_of(settings: Settings, name: str) -> set[str]:
+    """The labels that the model may say, as far as its base set and settings tell."""
+    outside = settings.weights[name].out_of_scope
+    return {row.label for row in training_rows(settings, name)} | ({outside} if outside else set())
 
 
 def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[Labelled, ...]:
@@ -80,23 +87,21 @@ def _confirmed(
     for episode, failed_in in judged(connection, workspace.project, dated=False, limit=CONFIRMED):
         if episode.trace.id in skip or failed_in is not None:
             continue
-        steps = [span for span in episode.spans if span.kind == "predict" and name in (span.name, span.model)]
+        step = step_of(episode, {name})
         said = [each for each in episode.feedback if each.corrected_output is not None or each.label is not None]
-        if not steps or not said:
+        label = None if step is None or not said else _served(step, section) or section.out_of_scope
+        if step is None or label is None:
             continue
-        label = _served(steps[-1], section) or section.out_of_scope
-        principal = said[-1].principal or episode.trace.user or "unknown"
-        if label is None:
-            continue
+        principal = principal_of(said[-1], episode)
         row = DatasetRow(
-            input=steps[-1].input,
+            input=step.input,
             label=label,
             source=principal,
             authority=workspace.is_authority(principal),
             trace_id=episode.trace.id,
             at_us=episode.trace.started_us,
         )
-        found.append(Labelled(row=row, served=_served(steps[-1], section), failed=False))
+        found.append(Labelled(row=row, served=_served(step, section), failed=False))
     return found
 
 
