@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from store.tables import audit
+from store.console_tables import audit
 
 PAGE = 50
 

@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from store.bodies import bodies_of
+from store.console_tables import opinions
 from store.tables import (
     changes,
     clusters,
@@ -13,7 +14,6 @@ from store.tables import (
     feedback,
     holds,
     ledger,
-    opinions,
     replays,
     reviews,
     routes,

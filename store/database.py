@@ -11,9 +11,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
+from store.console_tables import metadata
 from store.errors import SettingsError, StoreInUse, StoreMissing, StoreUnreachable
 from store.migrations import check_revision, migrate
-from store.tables import metadata
 
 Clock = Callable[[], int]
 """Microseconds since 1970 UTC. Tests and the benchmark profile hand in their own."""

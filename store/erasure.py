@@ -12,12 +12,12 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, select, update
 
 from store.bodies import bodies_of, decode, drop_bodies, encode, in_parts
 from store.bulk import listed
+from store.console_tables import audit, opinions
 from store.database import insert_or_ignore
 from store.ledger import record_event
 from store.own_words import ERASED, leaves, repeats, without
 from store.records import Record
 from store.tables import (
-    audit,
     bodies,
     changes,
     clusters,
@@ -28,7 +28,6 @@ from store.tables import (
     failures,
     feedback,
     ledger,
-    opinions,
     quarantine,
     releases,
     retrains,

@@ -4,20 +4,9 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from store.console_tables import opinions
 from store.records import Record, Retrain
-from store.tables import (
-    arrivals,
-    changes,
-    corrections,
-    failures,
-    holds,
-    ledger,
-    opinions,
-    releases,
-    retrains,
-    reviews,
-    traces,
-)
+from store.tables import arrivals, changes, corrections, failures, holds, ledger, releases, retrains, reviews, traces
 
 DAY_US = 86_400_000_000
 

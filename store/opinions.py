@@ -5,9 +5,10 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
 
 from store.bodies import bodies_of, put_body
+from store.console_tables import claims, opinions, review_plans
 from store.database import upsert
 from store.records import Record, Target, Verdict, derived_id
-from store.tables import changes, claims, corrections, holds, opinions, review_plans
+from store.tables import changes, corrections, holds
 
 
 class Opinion(Record):

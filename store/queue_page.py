@@ -7,8 +7,9 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 
 from store.bodies import bodies_of
+from store.console_tables import claims, opinions, review_plans
 from store.records import Record, Route
-from store.tables import claims, clusters, corrections, failures, opinions, review_plans, routes
+from store.tables import clusters, corrections, failures, routes
 
 PAGE = 50
 MOST = 1_000

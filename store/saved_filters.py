@@ -4,10 +4,10 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, or_, select
 
+from store.console_tables import saved_filters
 from store.database import upsert
 from store.errors import NotAllowed, NotFound
 from store.records import derived_id
-from store.tables import saved_filters
 
 LONGEST = 80
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
+from store.console_tables import tokens
 from store.errors import NotAllowed, NotFound
 from store.records import derived_id
-from store.tables import tokens
 from store.users import digest_of
 
 SCOPES: dict[str, str] = {

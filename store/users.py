@@ -7,9 +7,9 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from store.console_tables import login_links, logins, users
 from store.errors import NotAllowed, NotFound
 from store.records import Record, derived_id
-from store.tables import login_links, logins, users
 
 Role = Literal["viewer", "reviewer", "admin"]
 ROLES: tuple[Role, ...] = ("viewer", "reviewer", "admin")

@@ -13,6 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine, insert, select, text
 
 from store.bodies import body_of, decode, encode, put_body
+from store.console_tables import metadata
 from store.database import Store, insert_or_ignore, open_store
 from store.erasure import erase
 from store.errors import LiveMoved, NotFound, SettingsError, StoreMissing, StoreTooNew, StoreUnreachable
@@ -24,7 +25,7 @@ from store.records import Failure, Feedback, Fingerprint, Rejected, Span, Trace
 from store.redaction import redactor_for
 from store.releases import found_project, live_release, move_live, releases_of
 from store.settings import PolicySection
-from store.tables import arrivals, cursors, metadata
+from store.tables import arrivals, cursors
 from store.traces import arrived_after, episodes
 from store.why import why
 
