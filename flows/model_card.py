@@ -36,6 +36,20 @@ def card_of(connection: Connection, artifacts: Path, found: Version) -> str:
     return model_card(found, read_manifest(artifacts, artifact_of(found)), made, rows)
 
 
+def bound(numbers: Mapping[str, float | None]) -> str:
+    """What a stage's numbers rule out with 95 % confidence, or its p-value; empty where it has neither.
+
+    >>> bound({"loss_bound": 0.0124}), bound({"loss_bound": -0.02}), bound({"flip_bound": 0.01}), bound({"p": 0.03})
+    ('at most 1.2 % lost', 'at least 2.0 % gained', 'at most 1.0 % flips', 'p 0.03')
+    """
+    flips, loss, p = (numbers.get(name) for name in ("flip_bound", "loss_bound", "p"))
+    if flips is not None:
+        return f"at most {100 * flips:.1f} % flips"
+    if loss is not None:
+        return f"at least {-100 * loss:.1f} % gained" if loss < 0 else f"at most {100 * loss:.1f} % lost"
+    return "" if p is None else f"p {p:.3g}"
+
+
 def _identity(found: Version, manifest: Manifest, content: Mapping[str, object]) -> str:
     arm = ARMS.get(manifest.arm)
     made = "first version" if found.parent is None else f"after {found.parent}"
@@ -65,13 +79,18 @@ def _judged(promoted: Retrain | None) -> str:
     trials = ["| arm | score | rows | repaired | broken | seconds | |", "|---|---|---|---|---|---|---|"]
     for arm in promoted.arms:
         score = arm.get("score")
-        remark = arm.get("error") or ("stopped: behind after the first fold" if arm.get("stopped") else "")
+        remark = _cell(str(arm.get("error") or "")) or (
+            "stopped: behind after the first fold" if arm.get("stopped") else ""
+        )
         trials.append(
             f"| {arm['arm']} | {score:.3f} | " if isinstance(score, float) else f"| {arm['arm']} | not scored | "
         )
         trials[-1] += f"{arm['rows']} | {arm['repaired']} | {arm['broken']} | {_number(arm['seconds'])} | {remark} |"
-    gate = ["| stage | verdict | what was compared |", "|---|---|---|"]
-    gate += [f"| {stage.stage} | {stage.verdict} | {_cell(stage.sentence)} |" for stage in promoted.gate]
+    gate = ["| stage | verdict | bound | what was compared |", "|---|---|---|---|"]
+    gate += [
+        f"| {stage.stage} | {stage.verdict} | {bound(stage.numbers)} | {_cell(stage.sentence)} |"
+        for stage in promoted.gate
+    ]
     return (
         f"## How it was judged\n\n{_cell(promoted.reason)} (`{promoted.id}`, {promoted.estimator_fits} fits, "
         f"{promoted.seconds:.1f} s)\n\n" + "\n".join(trials) + "\n\n" + "\n".join(gate)

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from store.records import Retrain
+from store.records import Retrain, Version
 from store.tables import live, releases, retrains, versions
 
 PAGE = 50
@@ -63,6 +63,21 @@ def model_versions(connection: Connection, project: str) -> list[dict[str, Any]]
     )
     rows = [dict(row._mapping) for row in connection.execute(statement)]
     return [{"version": row.pop("id"), **row} for row in rows if "artifact" in row["content"]]
+
+
+def made_of_model(connection: Connection, found: Version) -> list[dict[str, Any]]:
+    """The model's versions that came from this one, oldest first: `version, created_us, arm`."""
+    statement = (
+        select(versions.c.id, versions.c.created_us, versions.c.content)
+        .where(versions.c.project == found.project, versions.c.target == found.target, versions.c.model == found.model,
+               versions.c.parent == found.id)
+        .order_by(versions.c.created_us, versions.c.id)
+        .limit(50)
+    )  # fmt: skip
+    return [
+        {"version": row.id, "created_us": row.created_us, "arm": str(row.content.get("arm") or "")}
+        for row in connection.execute(statement)
+    ]
 
 
 def live_since(connection: Connection, project: str, version_id: str) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What single pages of the console show and do."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -7,15 +8,18 @@ from urllib.parse import quote
 import pytest
 
 from filmroom.console.chain import picture
+from filmroom.console.markdown import rendered
 from filmroom.console.proposed import operation_lines
 from flows.compare import compare
 from flows.opinions import give_opinion
 from flows.workspace import Workspace
 from store.errors import NotAllowed
-from store.records import Operation
+from store.records import GateStage, Operation, Retrain
 from store.records.replays import Replay
+from store.records.weights import ChangedAnswer
 from store.releases import live_release
 from store.replays import put_replay
+from store.retrains import put_retrain
 from tests.console_home import client, console, correction_in, reviewing
 from tests.live_server import two_models
 
@@ -163,3 +167,44 @@ def test_nothing_strange_breaks_the_api(workspace: Workspace) -> None:
                     if answer.status_code >= 500:
                         broken[f"{method} {path} {text!r}"] = answer.text[:200]
     assert broken == {}
+
+
+SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+def test_markdown_comes_out_without_scripts_links_or_styles() -> None:
+    text = (
+        f"# `{SCRIPT}`\n\n{SCRIPT}\n\n[x](javascript:alert(1)) ![x](https://a/b) <javascript:alert(1)> [r]\n\n"
+        f"[r]: javascript:alert(1)\n\n| a |\n|:-:|\n| {SCRIPT} |\n"
+    )
+    found = str(rendered(text))
+    tags = set(re.findall(r"<([a-z0-9]+)", found))
+    assert tags == {"h2", "code", "p", "div", "table", "thead", "tr", "th", "tbody", "td"}
+    assert (" style=" in found, " href=" in found, " src=" in found.replace("src=x", "")) == (False, False, False)
+
+
+def test_a_models_page_has_its_card_its_gate_and_the_answers_it_changed(workspace: Workspace) -> None:
+    first, second = two_models(workspace)
+    changed = {"trace_id": "trc_9", "row": "r", "truth": SCRIPT, "champion": "b", "challenger": None}
+    made = Retrain(
+        id="ret_1", model="intents", at_us=1, decision="promoted", reason=SCRIPT, version=second, parent=first,
+        gate=(GateStage(stage="global", verdict="passed", numbers={"loss_bound": 0.02}, sentence=f"fine {SCRIPT}"),),
+        examples=(ChangedAnswer(change="newly wrong", **changed), ChangedAnswer(change="newly right", **changed)),
+    )  # fmt: skip
+    with workspace.store.write() as connection:
+        put_retrain(connection, made)
+    with console(workspace) as url, client(workspace, url, "eva", "viewer") as eva:
+        page, told = eva.get(f"/versions/{second}"), eva.get(f"/api/versions/{second}").json()
+    assert (page.status_code, "<script>" in page.text.split("<main")[1], "<img" in page.text) == (200, False, False)
+    for said in ("Model card", "How it was judged", "at most 2.0 % lost", "Newly wrong", "turned away", "trc_9"):
+        assert said in page.text, said
+    assert (told["retrain"], told["card"][:9], len(told["newly_right"])) == ("ret_1", "# `intent", 1)
+
+
+def test_a_model_whose_file_is_gone_still_has_its_page(workspace: Workspace) -> None:
+    _, second = two_models(workspace)
+    for manifest in workspace.artifacts.glob("*.json"):
+        manifest.unlink()
+    with console(workspace) as url, client(workspace, url, "eva", "viewer") as eva:
+        page = eva.get(f"/versions/{second}")
+    assert (page.status_code, "The card cannot be written" in page.text) == (200, True)

@@ -8,7 +8,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from filmroom.console import format as shown
+from filmroom.console.markdown import rendered
 from filmroom.console.readable import blocks
+from flows.model_card import bound
 
 STATIC = Path(__file__).parent / "static"
 
@@ -26,7 +28,7 @@ def environment() -> Environment:
     found.filters.update(
         moment=shown.moment, span=shown.span, share=shown.share, number=shown.number, pretty=shown.pretty,
         prose=shown.prose,
-        printable=lambda text: shown.printable(str(text)), blocks=blocks,
+        printable=lambda text: shown.printable(str(text)), blocks=blocks, markdown=rendered, bound=bound,
     )  # fmt: skip
     found.globals.update(href=shown.href, ago=shown.ago, static=static, LONG_TEXT=shown.LONG_TEXT)
     return found

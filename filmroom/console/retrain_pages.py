@@ -7,12 +7,13 @@ from starlette.responses import Response
 from filmroom.console.ask import Ask, address_with
 from filmroom.console.console import Console
 from filmroom.console.guard import Page
+from filmroom.console.version_view import version_view
 from flows.compare import compare
 from store.errors import NotFound
 from store.ledger import events_of
 from store.records import Retrain
-from store.releases import live_release, version
-from store.retrain_page import PAGE, live_since, model_versions, retrain_counts, retrain_marks, retrain_page
+from store.releases import live_release
+from store.retrain_page import PAGE, model_versions, retrain_counts, retrain_marks, retrain_page
 from store.retrains import retrain
 
 WORDS = {
@@ -89,17 +90,6 @@ def retrain_view(console: Console, retrain_id: str) -> dict[str, Any]:
         live = live_release(connection, console.project).models.get(found.model)
         events = events_of(connection, console.project, found.id)
     return {**_row(found), "live": live, "events": events}
-
-
-def version_view(console: Console, version_id: str) -> dict[str, Any]:
-    """One version: content, parent, when it was live. Raises NotFound."""
-    with console.store.read() as connection:
-        found = version(connection, version_id)
-        if found.project != console.project:
-            raise NotFound(f"no version {version_id}")
-        served = live_since(connection, console.project, version_id)
-        events = events_of(connection, console.project, version_id)
-    return {"version": found.id, **found.model_dump(mode="json"), "served": served, "events": events}
 
 
 def _row(found: Retrain) -> dict[str, Any]:

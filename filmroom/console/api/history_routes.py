@@ -8,7 +8,8 @@ from pydantic import Field
 from filmroom.console.api.access import Body, Reviewer, Text, Viewer
 from filmroom.console.api.review_routes import Id
 from filmroom.console.change_view import change_view, changes_view, release_view, releases_view, why_view
-from filmroom.console.retrain_pages import retrain_view, retrains_view, version_view
+from filmroom.console.retrain_pages import retrain_view, retrains_view
+from filmroom.console.version_view import version_view
 from flows.compare import Comparison
 from flows.compare import compare as compare_versions
 from flows.undo import Undone
@@ -106,7 +107,7 @@ def retrain(caller: Viewer, id: Id) -> dict[str, Any]:
 
 @router.get("/versions/{id}")
 def version(caller: Viewer, id: Id) -> dict[str, Any]:
-    """One version, and when it was live."""
+    """One version: lineage, when it was live; of a model also its card, gate and some of the answers it changed."""
     return version_view(caller.console, id)
 
 
