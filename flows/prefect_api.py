@@ -7,6 +7,7 @@ schedule, on the command line or in the console, should cost neither.
 import http.client
 import json
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -50,6 +51,13 @@ class PrefectApi:
     def run(self, run_id: str) -> Json:
         """One run."""
         found: Json = self._send("GET", f"/flow_runs/{run_id}")
+        return found
+
+    def logs(self, run_ids: Sequence[str], *, limit: int, offset: int = 0) -> list[Json]:
+        """At most `limit` (Prefect gives 200) log lines of these runs, newest first, after the `offset` newest."""
+        wanted = {"flow_run_id": {"any_": list(run_ids)}}
+        found: list[Json] = self._send("POST", "/logs/filter", {"logs": wanted, "sort": "TIMESTAMP_DESC", "limit": limit,
+                                                                "offset": offset})  # fmt: skip
         return found
 
     def update(self, deployment_id: str, change: Json) -> None:

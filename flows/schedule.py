@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from flows.prefect_api import ENDED, UNFINISHED, CallRefused, Json, PrefectApi, microseconds
+from flows.prefect_api import UNFINISHED, CallRefused, Json, PrefectApi, microseconds
 from flows.prefect_environment import api_url, apply, importable, prefect_home
 from flows.prefect_server import LOG_NAME, answers, bound_to, embedded_server, refuse_taken
+from flows.schedule_logs import RunLog, logged_runs, run_log
 from flows.schedule_process import ended_by_signals, only_schedule, running_schedule
 from flows.schedule_state import ScheduledRun, ScheduleState, as_run, observed, planned
 from store.errors import FilmroomError, NotAllowed, SettingsError
@@ -71,15 +72,17 @@ def list_schedules(settings: Settings, *, last_turn: ScheduledRun | None = None)
     return [observed(api, deployment) for deployment in api.deployments()] or [planned(settings, last_turn)]
 
 
-def recent_runs(settings: Settings, *, limit: int = 20) -> list[ScheduledRun]:
-    """The newest runs of this home's schedule that have started, newest first; empty where none answers."""
+def runs_logged(settings: Settings, *, limit: int = 20) -> list[RunLog]:
+    """The newest runs on this home's server that have started, each with its log; empty where none answers."""
     running = running_schedule(prefect_home(settings.home))
     if running is None or not answers(api_url(running.port), timeout_s=_PATIENCE_S):
         return []
-    api = PrefectApi(running.port)
-    deployment = _ours(api, settings)
-    runs = api.runs(*UNFINISHED, *ENDED, "CANCELLED", of=deployment["id"], sort="START_TIME_DESC", limit=limit)
-    return [as_run(run) for run in runs]
+    return logged_runs(PrefectApi(running.port), limit=limit)
+
+
+def log_of_run(settings: Settings, run_id: str, *, page: int = 1) -> RunLog:
+    """A page of a run's log, newest lines first page. Raises NotFound, NotAllowed where no schedule runs here."""
+    return run_log(_running_api(settings), run_id, page=page)
 
 
 def pause(settings: Settings) -> ScheduleState:

@@ -17,6 +17,8 @@ class ScheduledRun(Record):
     """Microseconds since 1970 UTC; None: it has not started."""
     seconds: float | None
     """How long it took, or has taken so far; None: it has not started."""
+    by_hand: bool = False
+    """Whether `filmroom run` turned, and not the schedule."""
 
 
 class ScheduleState(Record):
@@ -83,6 +85,7 @@ def as_run(run: Json) -> ScheduledRun:
         state=run["state_name"].lower(),
         started_us=microseconds(started),
         seconds=None if started is None else run["estimated_run_time"],
+        by_hand=run.get("deployment_id") is None,
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from flows.schedule import list_schedules
+from flows.schedule import list_schedules, runs_logged
 from flows.workspace import Workspace, open_workspace
 from tests.console_browser import Watched
 from tests.console_home import console, person
@@ -50,6 +50,7 @@ def test_a_schedule_is_run_paused_resumed_and_given_another_rhythm(
         page.get_by_role("button", name="Run now").click()
         page.get_by_text("A turn is asked for").wait_for(timeout=60_000)
         wait_until(lambda: running.turns, TURN_S)
+        wait_until(lambda: any(each.lines for each in runs_logged(running.settings)), TURN_S)
         page.get_by_label("Cron").fill("0 3 * * 1-5")
         page.get_by_role("button", name="Show the next five times").click()
         page.get_by_role("button", name="Turn at these times").click()
@@ -57,6 +58,10 @@ def test_a_schedule_is_run_paused_resumed_and_given_another_rhythm(
         now = list_schedules(running.settings)[0]
         page.goto("/schedules")
         runs = page.get_by_role("link", name="on Prefect's page").count()
+        logged = page.locator("details.run[open] .log").inner_text()
+        page.goto(f"/schedules/runs/{runs_logged(running.settings)[0].run.id}")
+        whole = page.locator(".log").inner_text()
         foreign = [each for each in seen.wrong if not each.startswith("console: Failed to load")]
         seen.close()
+    assert ("info" in logged, logged in whole) == (True, True)
     assert (paused, now.state, now.cron, runs > 0, foreign) == ("paused", "active", "0 3 * * 1-5", True, [])

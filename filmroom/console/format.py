@@ -56,6 +56,12 @@ def moment(at_us: int | None) -> Markup:
     )
 
 
+def moment_s(at_us: int) -> Markup:
+    """A moment, UTC, to the second."""
+    found = datetime.fromtimestamp(at_us / 1_000_000, tz=UTC)
+    return Markup('<time datetime="{}">{}</time>').format(found.isoformat(), found.strftime("%m-%d %H:%M:%S"))
+
+
 def ago(at_us: int | None, now_us: int) -> str:
     """How long ago, or until when.
 

@@ -26,7 +26,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters.update(
-        moment=shown.moment, span=shown.span, share=shown.share, number=shown.number, pretty=shown.pretty,
+        moment=shown.moment, moment_s=shown.moment_s, span=shown.span, share=shown.share, number=shown.number, pretty=shown.pretty,
         prose=shown.prose,
         printable=lambda text: shown.printable(str(text)), blocks=blocks, markdown=rendered, bound=bound,
     )  # fmt: skip

@@ -4,8 +4,8 @@ from starlette.responses import Response
 
 from filmroom.console.ask import Ask
 from filmroom.console.guard import Page
-from filmroom.console.schedule_view import next_times, schedules_view
-from flows.schedule import pause, resume, run_now, set_cron, set_interval
+from filmroom.console.schedule_view import next_times, prefect_page, schedules_view
+from flows.schedule import log_of_run, pause, resume, run_now, set_cron, set_interval
 from store.errors import FilmroomError, NotFound, SettingsError
 
 
@@ -20,6 +20,13 @@ def schedules(ask: Ask) -> Response:
             wrong = str(error)
     return ask.page("schedules.html", view=schedules_view(ask.console), cron=cron, timezone=timezone, times=times,
                     wrong=wrong)  # fmt: skip
+
+
+def run_page(ask: Ask) -> Response:
+    """One run's log."""
+    page = int(ask.query("page")) if ask.query("page").isdecimal() and len(ask.query("page")) < 6 else 1
+    found = log_of_run(ask.console.settings, ask.part("id"), page=max(1, page))
+    return ask.page("run_log.html", found=found, page=max(1, page), prefect=prefect_page(ask.console))
 
 
 def act(ask: Ask) -> Response:
@@ -63,4 +70,8 @@ def _seconds(text: str) -> float:
     return found
 
 
-PAGES = [Page("/schedules", schedules), Page("/schedules/{verb}", act, role="admin", method="POST")]
+PAGES = [
+    Page("/schedules", schedules),
+    Page("/schedules/runs/{id}", run_page),
+    Page("/schedules/{verb}", act, role="admin", method="POST"),
+]

@@ -8,7 +8,7 @@ from cronsim import CronSim, CronSimError
 
 from filmroom.console.console import Console
 from flows.prefect_environment import prefect_home
-from flows.schedule import list_schedules, recent_runs
+from flows.schedule import list_schedules, runs_logged
 from flows.schedule_process import running_schedule
 from flows.schedule_state import ScheduledRun
 from store.errors import FilmroomError, SettingsError
@@ -20,6 +20,7 @@ NEXT = 5
 def schedules_view(console: Console, *, quick: bool = False) -> dict[str, Any]:
     """The schedules with last and next run, recent runs, the store's own turns, and where Prefect's page is.
 
+    Each run has the newest `lines` of its log, and `more` where there may be others.
     `away`: why nothing can be asked of them, in a sentence; empty where they answer. `quick`: without the runs.
     """
     turns = _turns(console)
@@ -32,7 +33,7 @@ def schedules_view(console: Console, *, quick: bool = False) -> dict[str, Any]:
     )
     try:
         found = list_schedules(console.settings, last_turn=last)
-        runs = [] if quick or running is None else recent_runs(console.settings)
+        runs = [] if quick or running is None else runs_logged(console.settings)
     except FilmroomError as error:
         away, runs = (
             f"The schedule's server does not answer: {error}. It may be starting; try again in half a minute.",
@@ -43,11 +44,20 @@ def schedules_view(console: Console, *, quick: bool = False) -> dict[str, Any]:
         away = f"The schedule (process {running.pid}) does not answer yet. Try again in half a minute."
     return {
         "schedules": [{**each.model_dump(mode="json"), "rhythm": each.rhythm} for each in found],
-        "runs": [each.model_dump(mode="json") for each in runs],
+        "runs": [
+            {**each.run.model_dump(mode="json"), "lines": [line.model_dump() for line in each.lines], "more": each.more}
+            for each in runs
+        ],
         "turns": turns,
         "away": away,
-        "prefect": f"http://127.0.0.1:{running.port}" if running else None,
+        "prefect": prefect_page(console),
     }
+
+
+def prefect_page(console: Console) -> str | None:
+    """The address of Prefect's own page; None where no schedule runs here."""
+    running = running_schedule(prefect_home(console.settings.home))
+    return f"http://127.0.0.1:{running.port}" if running else None
 
 
 def next_times(cron: str, timezone: str, *, now: datetime | None = None) -> list[datetime]:

@@ -10,7 +10,8 @@ from filmroom.console.api.review_routes import Id
 from filmroom.console.home_view import home_view
 from filmroom.console.schedule_view import next_times, schedules_view
 from filmroom.console.trace_pages import read_trace_filter, trace_view, traces_view
-from flows.schedule import pause, resume, run_now, set_cron, set_interval
+from flows.schedule import log_of_run, pause, resume, run_now, set_cron, set_interval
+from flows.schedule_logs import RunLog
 from flows.schedule_state import ScheduledRun, ScheduleState
 from store.trace_page import TracePage
 
@@ -64,7 +65,7 @@ def trace(caller: Viewer, id: Id) -> dict[str, Any]:
 
 @router.get("/schedules")
 def schedules(caller: Viewer) -> dict[str, Any]:
-    """The schedules with last and next run; `away` says why nothing can be asked of them."""
+    """The schedules with last and next run, and recent runs with their logs; `away` says why nothing can be asked of them."""
     return schedules_view(caller.console)
 
 
@@ -76,6 +77,12 @@ def schedule_next(
 ) -> list[str]:
     """The next five times of a cron expression."""
     return [each.isoformat() for each in next_times(cron, timezone)]
+
+
+@router.get("/schedules/runs/{id}/logs")
+def schedule_logs(caller: Viewer, id: Id, page: Annotated[int, Query(ge=1, le=10_000)] = 1) -> RunLog:
+    """A page of a run's log as Prefect keeps it: 200 lines, oldest first; page 1 has the newest."""
+    return log_of_run(caller.console.settings, id, page=page)
 
 
 @router.post("/schedules/run")
