@@ -26,6 +26,7 @@ __all__ = [
     "ArmTrial",
     "Model",
     "Probe",
+    "Rung",
     "Task",
     "candidates",
     "fit_arm",
@@ -42,6 +43,17 @@ CHOOSING_FOLDS = 3
 """Over the choosing rows."""
 
 
+class Rung(Record):
+    """How far a trial had got after one more fold: a point of its curve."""
+
+    trained: int
+    """Rows that the fold's model learnt from."""
+    rows: int
+    """Choosing rows asked so far, each of a model that had not learnt it."""
+    right: int
+    """Of them answered rightly."""
+
+
 class ArmTrial(Record):
     """One arm tried on the choosing rows."""
 
@@ -56,6 +68,8 @@ class ArmTrial(Record):
     estimator_fits: int
     row_scores: tuple[int, ...] = ()
     """Per choosing row: 1 repaired, -2 broken, 0 neither; empty where it was stopped."""
+    curve: tuple[Rung, ...] = ()
+    """After each fold; one that was stopped has the first alone."""
     stopped: bool = False
     """Whether it was behind the incumbent's arm after the first fold, and tried no further."""
     error: str | None = None
@@ -192,8 +206,23 @@ def _tried(arm: Arm, choosing: OutOfFold, served: list[str | None], own: ArmTria
         rows=len(scores),
         seconds=time.monotonic() - started,
         estimator_fits=choosing.estimator_fits - fits,
+        curve=_curve(arm, choosing, folds=1 if stopped else choosing.folds),
         stopped=stopped,
     )
+
+
+def _curve(arm: Arm, choosing: OutOfFold, *, folds: int) -> tuple[Rung, ...]:
+    """The trial fold by fold, from answers that are there already: nothing is fitted for it."""
+    found: list[Rung] = []
+    rows = right = 0
+    for fold in range(folds):
+        asked = choosing.positions(fold)
+        answers = choosing.answers_in(arm, fold)
+        rows += len(asked)
+        right += sum(truth_of(choosing.new[i], choosing.task) == a for i, a in zip(asked, answers, strict=True))
+        trained = len(choosing.base) + len(choosing.new) - len(asked)
+        found += [Rung(trained=trained, rows=rows, right=right)] if asked else []
+    return tuple(found)
 
 
 def _scored(

@@ -126,6 +126,18 @@ def test_an_arm_that_is_behind_after_the_first_fold_is_stopped(monkeypatch: pyte
     assert (trials["word_complement_nb"].stopped, trials["word_complement_nb"].estimator_fits) == (True, 7)
 
 
+def test_a_trials_curve_ends_at_its_accuracy_and_needs_no_fit_of_its_own() -> None:
+    out_of_fold = over(NEW)
+    trials = try_arms(out_of_fold, SERVED, incumbent="word_char_svc")
+    for trial in trials:
+        last = trial.curve[-1]
+        assert (last.rows, last.right / last.rows) == (trial.rows, trial.accuracy)
+        assert len(trial.curve) == (1 if trial.stopped else 3)
+        assert all(0 < rung.trained < len(BASE) + len(NEW) for rung in trial.curve)
+    assert out_of_fold.estimator_fits == sum(trial.estimator_fits for trial in trials)
+    assert trials[0].as_json()["curve"] == [rung.model_dump() for rung in trials[0].curve]
+
+
 def test_a_source_is_never_on_both_sides() -> None:
     rows = [DatasetRow(input=f"text {n}", label="a", source="ann") for n in range(50)]
     assert len({is_judging(row, 0) for row in rows}) == 1

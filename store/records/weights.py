@@ -66,7 +66,8 @@ class Retrain(Record):
     arm: str | None = None
     """The arm that reached the gate; None: none was trained."""
     arms: tuple[dict[str, JsonValue], ...] = ()
-    """Every arm tried: name, selection score, seconds, error."""
+    """Every arm tried: name, selection score, seconds, error, and `curve`: what it had learnt and answered after
+    each fold."""
     version: str | None = None
     """The version promoted."""
     parent: str | None = None

@@ -70,7 +70,18 @@
     return strip(element, [of("skipped", "quiet", 7), of("refused", "no", 10), of("rolled_back", "three", 10), of("promoted", "yes", 12)], [], 130);
   };
 
-  const KINDS = { rate, ticks, decisions };
+  const curves = (element) => {
+    const found = JSON.parse(element.dataset.curves);
+    const folds = Math.max(...found.map((each) => each.curve.length));
+    const share = (each) => Array.from({ length: folds }, (_, at) => (each.curve[at] ? (100 * each.curve[at].right) / each.curve[at].rows : null));
+    return new uPlot(base(element, 240, {
+      scales: { x: { time: false, range: [0.8, folds + 0.2] }, y: { range: (_, low, high) => [Math.max(0, low - 5), Math.min(100, high + 5)] } },
+      axes: [axis({ splits: () => Array.from({ length: folds }, (_, at) => at + 1), values: (_, all) => all.map((fold) => `fold ${fold}`) }), axis({ values: (_, values) => values.map((value) => `${value} %`), size: 56 })],
+      series: [{}, ...found.map((_, at) => ({ stroke: paint(`k${at + 1}`), width: 2, dash: at % 2 ? [6, 4] : undefined, points: { show: true, size: 7, fill: paint(`k${at + 1}`) } }))],
+    }), [Array.from({ length: folds }, (_, at) => at + 1), ...found.map(share)], element);
+  };
+
+  const KINDS = { rate, ticks, decisions, curves };
   const draw = () => {
     for (const plot of made.splice(0)) plot.destroy();
     for (const element of document.querySelectorAll("[data-chart]")) made.push(KINDS[element.dataset.chart](element));
