@@ -57,7 +57,7 @@ def take(workspace: Workspace) -> int:
         for name, address in shots.items():
             _shoot(desktop, address, name)
         phone = Watched(browser, url, cookie, size=PHONE)
-        for name in ("home", "correction"):
+        for name in ("home", "correction", *(each for each in ("version",) if each in shots)):
             _shoot(phone, shots[name], f"{name}-phone")
         dark = Watched(browser, url, cookie, dark=True)
         for name in ("home", "correction"):
@@ -65,7 +65,7 @@ def take(workspace: Workspace) -> int:
         wrong = desktop.wrong + phone.wrong + dark.wrong
         if wrong:
             raise SystemExit("\n".join(wrong))
-    return len(shots) + 4
+    return len(shots) + 4 + ("version" in shots)
 
 
 def addresses(workspace: Workspace) -> dict[str, str]:
@@ -90,6 +90,7 @@ def addresses(workspace: Workspace) -> dict[str, str]:
     }
     if promoted:
         found["retrain"] = f"/retrains/{promoted[-1].id}"
+        found["version"] = f"/versions/{promoted[-1].version}"
         found["compare"] = f"/compare?a={promoted[-1].parent}&b={promoted[-1].version}"
     return found
 

@@ -31,8 +31,8 @@ def live_state(workspace: Workspace, *, user: str | None = None, tenant: str | N
     }
 
 
-def recurrence(hold: Hold | None) -> str:
-    """How a change does, in words; empty where nothing is watched.
+def recurrence(hold: Hold | None, *, undone: bool = False) -> str:
+    """How a change does, in words, or how it did until it was `undone`; empty where nothing is watched.
 
     >>> recurrence(None)
     ''
@@ -41,6 +41,9 @@ def recurrence(hold: Hold | None) -> str:
         return ""
     of = "" if hold.needed is None or hold.state != "holding" else f" of {hold.needed}"
     before = "baseline not measured" if hold.baseline is None else f"baseline {hold.baseline:.0%}"
+    if undone:
+        ended = "" if hold.state == "holding" else f"{hold.state}, then "
+        return f"{ended}undone: while it was live it recurred {hold.recurrences} times in {hold.exposures} exposures, {before}"
     return f"{hold.state}: recurred {hold.recurrences} times in {hold.exposures}{of} exposures, {before}"
 
 

@@ -18,7 +18,7 @@ from flows.opinions import claim, give_opinion, panel, take_back
 from flows.workspace import Workspace
 from store.errors import FilmroomError, NotAllowed
 from store.opinions import next_for
-from store.queue_page import QueueFilter, Show, matching, queue_counts
+from store.queue_page import QueueFilter, Show, matching, onward, queue_counts
 from store.records import TARGETS, Target, Verdict
 from store.review_queue import review_item
 
@@ -86,6 +86,7 @@ def _decided(desk: Desk, at: str, key: str) -> str | None:
     verdicts: dict[str, Verdict] = {"a": "approve", "e": "approve", "r": "reject", "d": "defer"}
     verdict: Verdict = verdicts.get(key, "reroute")
     to: Target | None = TARGETS[int(key) - 1] if verdict == "reroute" else None
+    before = desk.ids()
     item = review_item(desk.workspace.store, at)
     answer = None
     if key == "e" or (verdict == "approve" and item["needs_answer"]):
@@ -103,7 +104,7 @@ def _decided(desk: Desk, at: str, key: str) -> str | None:
     if verdict == "reroute" and done.change is None and done.state == "proposed" and done.undo is None:
         return at
     desk.done.append(at)
-    return _first(desk)
+    return _first(desk, onward(before, at, desk.ids("queued")))
 
 
 def _undone(desk: Desk) -> str | None:
@@ -118,8 +119,9 @@ def _undone(desk: Desk) -> str | None:
     return id_ if id_ in desk.ids() else None
 
 
-def _first(desk: Desk) -> str | None:
-    ids = desk.ids("queued")
+def _first(desk: Desk, ids: list[str] | None = None) -> str | None:
+    """The first of these corrections, else of the queue, that nobody else is at."""
+    ids = desk.ids("queued") if ids is None else ids
     with desk.workspace.store.read() as connection:
         return next_for(connection, desk.workspace.project, ids, desk.workspace.actor, now_us=desk.workspace.clock())
 

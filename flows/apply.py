@@ -16,7 +16,7 @@ from store.corrections import set_state
 from store.errors import NotAllowed, Refused
 from store.failures import cluster
 from store.ledger import record_event
-from store.records import Change, Correction, Hold, Operation, Proposal, Release, Rule
+from store.records import TARGETS, Change, Correction, Hold, Operation, Proposal, Release, Rule
 from store.releases import live_release, move_live, version
 
 
@@ -106,9 +106,17 @@ def start_hold(connection: Connection, workspace: Workspace, change: Change, clu
     return hold
 
 
+def no_place(correction_id: str) -> str:
+    """Why a correction without a target cannot be approved, and what can be done with it."""
+    return (
+        f"{correction_id} has no place yet, so there is nothing to approve: "
+        f"`filmroom review reroute {correction_id} --to PLACE` sends it to {', '.join(TARGETS)}; or reject it"
+    )
+
+
 def _complete(correction: Correction) -> Proposal:
     if correction.proposal is None:
-        raise NotAllowed(f"{correction.id} has no place yet: `filmroom review reroute {correction.id} --to TARGET`")
+        raise NotAllowed(no_place(correction.id))
     if correction.proposal.needs_answer:
         raise NotAllowed(f"{correction.id} needs an answer first: {correction.proposal.needs_answer}")
     return correction.proposal

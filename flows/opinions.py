@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
+from flows.apply import no_place
 from flows.review import Reviewed, approve, defer, reject, reroute
 from flows.undo import Undone, undo
 from flows.workspace import Workspace
@@ -241,7 +242,7 @@ def _say(connection: Connection, workspace: Workspace, correction_id: str, event
 def _check_complete(found: Correction, mine: Opinion) -> None:
     """An opinion that could never be carried out is refused at once."""
     if mine.verdict == "approve" and found.proposal is None:
-        raise NotAllowed(f"{found.id} has no place yet: reroute it to one, or reject it")
+        raise NotAllowed(no_place(found.id))
     if mine.verdict == "approve" and found.proposal and found.proposal.needs_answer and mine.answer is None:
         raise NotAllowed(f"this correction needs an answer first: {found.proposal.needs_answer}")
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
-from flows.apply import apply_correction
+from flows.apply import apply_correction, no_place
 from flows.replay import replay_correction, tried
 from flows.route import CASES, SATISFIED, propose
 from flows.targets import FLOWS
@@ -99,7 +99,7 @@ def _approve(
     if to is not None:
         found = _moved(connection, workspace, found, to)
     if found.proposal is None:
-        raise NotAllowed(f"{found.id} has no place yet: `filmroom review reroute {found.id} --to TARGET`, or reject it")
+        raise NotAllowed(no_place(found.id))
     completed = FLOWS[found.proposal.target].answered(found.proposal, answer, reviewer=workspace.actor)
     found = found.model_copy(update={"proposal": completed, "state": "approved"})
     put_correction(connection, found)

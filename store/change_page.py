@@ -47,6 +47,8 @@ def change_page(
         statement = statement.where(changes.c.state == state)
     elif state:
         statement = statement.where(holds.c.state == state)
+        if state == "holding":
+            statement = statement.where(changes.c.state == "live")
     rows = list(connection.execute(statement))
     proposals = bodies_of(connection, [row.correction_id for row in rows])
     return [

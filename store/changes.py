@@ -86,6 +86,13 @@ def hold_of_change(connection: Connection, change_id: str) -> Hold | None:
     return None if row is None else Hold(**{k: v for k, v in row._mapping.items() if k != "id"})
 
 
+def is_undone(connection: Connection, change_id: str) -> bool:
+    """Whether a change was taken back: then its hold is what was seen while it was live."""
+    return (
+        connection.execute(select(changes.c.state).where(changes.c.id == change_id)).scalar_one_or_none() == "reverted"
+    )
+
+
 def _built(connection: Connection, rows: list[Row[Any]]) -> list[Change]:
     operations = bodies_of(connection, [row.id for row in rows])
     return [

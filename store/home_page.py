@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, or_, select
 
 from store.console_tables import opinions
 from store.records import Record, Retrain
@@ -69,11 +69,14 @@ def destinations(connection: Connection, project: str) -> dict[str, dict[str, in
 
 
 def outcomes(connection: Connection, project: str) -> dict[str, dict[str, int]]:
-    """Target to state of the hold to how many changes; `unwatched`: the change has no hold."""
+    """Target to state of the hold to how many changes; `unwatched`: the change has no hold.
+
+    Changes that were undone count only where their hold had ended before.
+    """
     statement = (
         select(changes.c.target, func.coalesce(holds.c.state, "unwatched"), func.count())
         .outerjoin(holds, holds.c.change_id == changes.c.id)
-        .where(changes.c.project == project)
+        .where(changes.c.project == project, or_(changes.c.state == "live", holds.c.state != "holding"))
         .group_by(changes.c.target, holds.c.state)
     )
     found: dict[str, dict[str, int]] = {}

@@ -72,6 +72,32 @@ def effects_of(connection: Connection, project: str, subject: str) -> list[str]:
     return list(connection.execute(statement).scalars())
 
 
+_VERDICTS = {"approve": "approved", "reroute": "rerouted", "reject": "rejected", "defer": "deferred"}
+
+
+def story_of(connection: Connection, project: str, subject: str) -> list[dict[str, Any]]:
+    """What happened to a change or a correction, oldest first, the verdicts on it and its undoing included; of anything
+    else its events. Verdicts are told by their names, and what was reverted as undone."""
+    subjects = [subject]
+    if subject.startswith("chg_"):
+        subjects += [each for each in causes_of(connection, project, subject) if each.startswith("rev_")]
+    if subject.startswith("cor_"):
+        subjects += [each for each in effects_of(connection, project, subject) if each.startswith(("rev_", "chg_"))]
+    statement = (
+        select(ledger.c.at_us, ledger.c.actor, ledger.c.event, ledger.c.reason, ledger.c.detail, ledger.c.subject)
+        .where(ledger.c.project == project, ledger.c.subject.in_(subjects))
+        .order_by(ledger.c.seq)
+    )
+    return [{**row._mapping, "event": _told(row.event, row.detail)} for row in connection.execute(statement)]
+
+
+def _told(event: str, detail: dict[str, Any]) -> str:
+    if event == "reviewed":
+        verdict = _VERDICTS.get(detail.get("verdict", ""), event)
+        return f"{verdict} to {detail['target']}" if verdict == "rerouted" and detail.get("target") else verdict
+    return "undone" if event == "reverted" else event
+
+
 def events_of(connection: Connection, project: str, subject: str) -> list[dict[str, Any]]:
     """What happened to `subject`, oldest first."""
     statement = (

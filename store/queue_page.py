@@ -93,6 +93,21 @@ def queue_page(
     return items(connection, project, ids[offset : offset + limit], now_us=now_us)
 
 
+def onward(before: Sequence[str], at: str, now: Sequence[str]) -> list[str]:
+    """What is in the queue `now`, in the order in which one goes on from `at`: what followed it in the queue as it was
+    `before`, then round to its start, then what is new.
+
+    >>> onward(["a", "b", "c"], "b", ["a", "c", "d"])
+    ['c', 'a', 'd']
+    """
+    line = list(before)
+    if at in line:
+        place = line.index(at)
+        line = [*line[place + 1 :], *line[:place]]
+    there = set(now) - {at}
+    return [each for each in dict.fromkeys((*line, *now)) if each in there]
+
+
 def matching(
     connection: Connection, project: str, wanted: QueueFilter, *, cap: int, reviewers: int, me: str, now_us: int
 ) -> list[str]:

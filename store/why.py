@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
-from store.changes import hold_of, hold_of_change
+from store.changes import hold_of, hold_of_change, is_undone
 from store.erasure import tombstones
 from store.errors import NotFound
-from store.ledger import causes_of, effects_of, events_of
+from store.ledger import causes_of, effects_of, story_of
 from store.served_answer import served_answer
 from store.tables import ledger, links, traces
 
@@ -36,14 +36,14 @@ MAX_BREADTH = 50
 def why(connection: Connection, project: str, subject: str) -> dict[str, Any]:
     """The chain of causes and of effects: `{"id", "kind", "events", "causes": [...], "effects": [...]}`, nested down to
     trace ids. Of a trace also `served_by`: the versions of all four targets that answered it, and what made them; of a
-    correction or change its `hold`. Raises NotFound for an id that history does not know."""
+    correction or change its `hold`, and whether that change is `undone`. Raises NotFound for an id that history does not know."""
     if not _known(connection, project, subject):
         raise NotFound(
             f"history knows no {subject}: `filmroom history`, `filmroom review list` and `filmroom release` show ids"
         )
     found = {
         **_node(subject),
-        "events": events_of(connection, project, subject),
+        "events": story_of(connection, project, subject),
         "causes": _walk(connection, project, subject, causes_of, "causes", {subject}, MAX_DEPTH),
         "effects": _walk(connection, project, subject, effects_of, "effects", {subject}, MAX_DEPTH),
     }
@@ -54,7 +54,7 @@ def why(connection: Connection, project: str, subject: str) -> dict[str, Any]:
         found["served_by"] = {**served, "causes": made}
     held = _recurrence(connection, subject)
     if held is not None:
-        found["hold"] = held
+        found["hold"], found["undone"] = held, is_undone(connection, held["change_id"])
     _mark_erased(connection, project, found)
     return found
 

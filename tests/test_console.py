@@ -18,6 +18,7 @@ from filmroom.console.cookies import SESSION, Signer
 from filmroom.console.limits import ATTEMPTS, LoginLimit
 from filmroom.console.passwords import hash_password, is_password
 from filmroom.main import main
+from filmroom.served_address import served_at
 from filmroom.web.access import Access, access_of
 from filmroom.web.server import stored_tokens
 from flows.workspace import Workspace
@@ -377,6 +378,15 @@ def started(workspace: Workspace) -> dict[str, Any]:
         process.terminate()
     told: dict[str, Any] = json.loads(text)
     return told
+
+
+def test_a_login_link_leads_to_where_the_console_is_served(own: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ["--settings", str(own.settings.home / "filmroom.toml")]
+    with served_at(own.settings.home, "http://127.0.0.1:8123"):
+        main([*settings, "user", "add", "eva"])
+    main([*settings, "user", "link", "eva"])
+    served, planned = re.findall(r"http://127.0.0.1:(\d+)/login/once/", capsys.readouterr().out)
+    assert (served, planned) == ("8123", str(own.settings.console.port))
 
 
 def test_users_are_made_and_changed_on_the_command_line(own: Workspace, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,9 +9,12 @@ import pytest
 
 from filmroom.console.chain import picture
 from filmroom.console.markdown import rendered
+from filmroom.console.page import environment
 from filmroom.console.proposed import operation_lines
+from filmroom.main import main
+from flows.apply import no_place
 from flows.compare import compare
-from flows.opinions import give_opinion
+from flows.opinions import give_opinion, take_back
 from flows.workspace import Workspace
 from store.errors import NotAllowed
 from store.records import GateStage, Operation, Retrain
@@ -208,3 +211,51 @@ def test_a_model_whose_file_is_gone_still_has_its_page(workspace: Workspace) -> 
     with console(workspace) as url, client(workspace, url, "eva", "viewer") as eva:
         page = eva.get(f"/versions/{second}")
     assert (page.status_code, "The card cannot be written" in page.text) == (200, True)
+
+
+def test_what_was_undone_says_so_with_its_approval_and_its_end(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = give_opinion(workspace, correction_in(workspace, "context"), "approve", answer="Offer a voucher.")
+    take_back(workspace, str(done.change), reason="wrong")
+    with console(workspace) as url, client(workspace, url, "eva", "viewer") as eva:
+        page, listed = eva.get(f"/changes/{done.change}").text, eva.get("/changes").text
+        told = eva.get(f"/api/why/{done.change}").json()
+        watched = eva.get("/api/changes?state=holding").json()["changes"]
+    assert [each["event"] for each in told["events"]] == ["approved", "applied", "undone"]
+    assert ("undone" in page, "holding</span>" in page + listed, told["undone"], watched) == (True, False, True, [])
+    main(["--settings", str(workspace.settings.home / "filmroom.toml"), "why", str(done.change)])
+    printed = capsys.readouterr().out
+    assert ("undone: while it was live" in printed, "holding" in printed) == (True, False)
+
+
+def test_after_a_verdict_comes_the_next_of_the_list_and_not_the_first(workspace: Workspace) -> None:
+    with console(workspace) as url, client(workspace, url, "ann") as ann:
+        ids = [each["correction"] for each in ann.get("/api/corrections?target=tooling").json()["items"]]
+        token = ann.get(f"/review/{ids[1]}").text.split('name="csrf" value="')[1].split('"')[0]
+        fields = {"csrf": token, "filter": "target=tooling"}
+        second = ann.post(f"/review/{ids[1]}/approve", data=fields)
+        last = ann.post(f"/review/{ids[-1]}/reject", data=fields)
+    assert (len(ids), second.status_code) == (3, 303)
+    assert [each.headers["location"].split("?")[0][8:32] for each in (second, last)] == [ids[2], ids[0]]
+
+
+def test_a_long_text_is_folded_and_whole() -> None:
+    text = "say `this` " + "x" * 5000
+    template = '{% from "parts.html" import folded, diff %}{{ folded(text) }}{{ diff(each) }}'
+    each = {"what": "add rule", "lines": [{"sign": "+", "text": text}], "missing": False}
+    shown = environment().from_string(template).render(text=text, each=each)
+    assert (shown.count("<details"), shown.count("x" * 5000), shown.count("5,011 characters")) == (2, 2, 2)
+    assert "<code>this</code>" in shown
+
+
+def test_home_shows_nothing_spent_without_a_sign_and_code_as_code(workspace: Workspace) -> None:
+    with console(workspace) as url, client(workspace, url, "eva", "viewer") as eva:
+        page = eva.get("/").text.split("<main")[1]
+    assert ("\N{MINUS SIGN}0.00" in page, "0.00 USD" in page) == (False, True)
+    assert "`" not in page
+
+
+def test_without_a_place_an_approval_says_what_to_do() -> None:
+    told = no_place("cor_1")
+    assert "nothing to approve: `filmroom review reroute cor_1 --to PLACE` sends it to context, memory" in told

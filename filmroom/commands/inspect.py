@@ -70,7 +70,7 @@ def why(context: typer.Context, id: str, as_json: Json = False) -> None:
         reason = f": {event['reason']}" if event["reason"] else ""
         say(f"  {time_text(event['at_us'])}  {event['event']} by {event['actor']}{reason}")
     if found.get("hold"):
-        say(f"  {recurrence(Hold(**found['hold']))}")
+        say(f"  {recurrence(Hold(**found['hold']), undone=found['undone'])}")
     _say_served(found.get("served_by"))
     say("caused by:" if found["causes"] else "caused by: nothing recorded")
     _tree(found["causes"], "causes", 1)

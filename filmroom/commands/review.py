@@ -66,7 +66,7 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
                 str(each["failures"]),
                 each["target"] or "no place",
                 f"{each['probability']:.2f}",
-                each["runner_up"] or "-",
+                "no place" if each["runner_up"] == "none" else each["runner_up"] or "-",
                 each["name"],
                 each["summary"] + (" (needs an answer)" if each["needs_answer"] else ""),
             ]
@@ -89,8 +89,10 @@ def show(context: typer.Context, correction: str, as_json: Json = False) -> None
     if as_json:
         say_json(item)
         return
-    say(f"{item['name']}: {item['failures']} failures   [{item['correction']}, {item['state']}]")
-    say(f"place: {item['target'] or 'none'} ({_shares(item['probabilities'])})")
+    undone = item["state"] == "reverted"
+    state = "undone" if undone else item["state"]
+    say(f"{item['name']}: {item['failures']} failures   [{item['correction']}, {state}]")
+    say(f"place: {item['target'] or 'no place'} ({_shares(item['probabilities'])})")
     say(f"why: {item['reason']}")
     say(f"proposed: {item['summary']}")
     if item["replay"]:
@@ -98,7 +100,7 @@ def show(context: typer.Context, correction: str, as_json: Json = False) -> None
     if item["refused"]:
         say(f"not applied by itself: {item['refused']}")
     if item["hold"]:
-        say(f"since it was applied: {recurrence(Hold(**item['hold']))}")
+        say(f"since it was applied: {recurrence(Hold(**item['hold']), undone=undone)}")
     if item["needs_answer"]:
         say(f"it needs from you: {item['needs_answer']}")
     _say_examples(item["examples"])
@@ -214,4 +216,5 @@ def _say_verdict(done: dict[str, Any], as_json: bool) -> None:
 
 def _shares(probabilities: dict[str, float]) -> str:
     ordered = sorted(probabilities.items(), key=lambda pair: -pair[1])
-    return ", ".join(f"{name} {share:.2f}" for name, share in ordered if share >= 0.005)
+    named = ((name if name != "none" else "no place", share) for name, share in ordered if share >= 0.005)
+    return ", ".join(f"{name} {share:.2f}" for name, share in named)

@@ -131,9 +131,12 @@ def _note(workspace: Any, session: Session, action: str, name: str) -> None:
 
 
 def _say_link(session: Session, name: str, code: str, *, as_json: bool) -> None:
-    console = session.settings().console
+    from filmroom.served_address import served_address
+
+    settings = session.settings()
+    console, served = settings.console, served_address(settings.home)
     host = "127.0.0.1" if console.host in ("0.0.0.0", "::") else console.host  # noqa: S104 -- compared, not listened on
-    url = f"http://{host}:{console.port}/login/once/{code}"
+    url = f"{served or f'http://{host}:{console.port}'}/login/once/{code}"
     if as_json:
         say_json({"name": name, "link": url})
         return

@@ -12,7 +12,7 @@ from store.changes import change, changes_of, holds_of
 from store.corrections import correction
 from store.errors import NotFound
 from store.failures import cluster
-from store.ledger import events_of
+from store.ledger import story_of
 from store.records import Change, Release, Version
 from store.releases import live_release, release, version
 from store.why import why
@@ -33,7 +33,7 @@ def change_view(console: Console, change_id: str) -> dict[str, Any]:
         about = correction(connection, console.project, found.correction_id)
         each = cluster(connection, about.cluster_id)
         hold = next((hold for hold in holds_of(connection, console.project) if hold.change_id == found.id), None)
-        events = events_of(connection, console.project, found.id)
+        events = story_of(connection, console.project, found.id)
         failed_at = recurrence(connection, console.project, about.cluster_id)
         operations = applied_lines(connection, found.operations, _content(connection, found))
     return {

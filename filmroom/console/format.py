@@ -27,6 +27,8 @@ PAGES = {
 }
 """The page of an id, by its prefix."""
 
+LONG_LINE = 240
+"""Characters of a sentence, name or argument that stand open; the rest is folded, or on the page of the thing."""
 LONG_TEXT = 2_000
 """Characters of one text on a page; the whole is one click away."""
 
@@ -113,6 +115,16 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def usd(value: float) -> str:
+    """An amount of money, to the cent; nothing has no sign.
+
+    >>> usd(-1234.5), usd(-0.004), usd(2)
+    ('\N{MINUS SIGN}1,234.50 USD', '0.00 USD', '2.00 USD')
+    """
+    text = f"{abs(value):,.2f} USD"
+    return f"\N{MINUS SIGN}{text}" if value < 0 and text != "0.00 USD" else text
+
+
 def pretty(value: Any) -> str:
     """A JSON value as people read it; a text as it is."""
     if isinstance(value, str):
@@ -124,18 +136,34 @@ _TICKED = re.compile(r"`([^`\n]{1,200})`")
 _FOR_THE_TERMINAL = re.compile(r"\s*\(--answer[^)]*\)")
 
 
-def prose(text: Any) -> Markup:
-    """A sentence of ours, escaped, with what stands in backticks as code, and without options of the command line.
+def prose(text: Any, most: int | None = None) -> Markup:
+    """A sentence of ours, escaped, with what stands in backticks as code, and without options of the command line; cut
+    after `most` characters.
 
+    >>> prose("`get_order` fails", 6)
+    Markup('<code>get_o</code>…')
     >>> prose("`get_order` <fails> (--answer LABEL)")
     Markup('<code>get_order</code> &lt;fails&gt;')
     """
-    plain = _FOR_THE_TERMINAL.sub("", printable(str(text)))
-    parts = _TICKED.split(plain)
+    whole = _FOR_THE_TERMINAL.sub("", printable(str(text)))
+    kept = whole if most is None else whole[:most]
+    if len(kept) < len(whole):
+        kept += "`" * (kept.count("`") % 2) + "\N{HORIZONTAL ELLIPSIS}"
+    parts = _TICKED.split(kept)
     pieces = (
         Markup("<code>{}</code>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
     )
     return Markup("").join(pieces)
+
+
+def plain(text: Any, most: int) -> str:
+    """A sentence of ours where nothing can be marked: without its backticks, cut after `most` characters.
+
+    >>> plain("`get_order` fails", 11)
+    'get_order …'
+    """
+    whole = printable(str(text)).replace("`", "")
+    return whole if len(whole) <= most else whole[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def printable(text: str) -> str:

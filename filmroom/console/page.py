@@ -27,10 +27,12 @@ def environment() -> Environment:
     )
     found.filters.update(
         moment=shown.moment, moment_s=shown.moment_s, span=shown.span, share=shown.share, number=shown.number, pretty=shown.pretty,
-        prose=shown.prose,
+        prose=shown.prose, plain=shown.plain, usd=shown.usd,
         printable=lambda text: shown.printable(str(text)), blocks=blocks, markdown=rendered, bound=bound,
     )  # fmt: skip
-    found.globals.update(href=shown.href, ago=shown.ago, static=static, LONG_TEXT=shown.LONG_TEXT)
+    found.globals.update(
+        href=shown.href, ago=shown.ago, static=static, LONG_TEXT=shown.LONG_TEXT, LONG_LINE=shown.LONG_LINE
+    )
     return found
 
 

@@ -12,6 +12,8 @@ from store.facts import facts_in
 from store.records import Correction, Fact, Operation, Release
 from store.releases import live_release, version
 
+LONGEST = 20_000
+"""Characters of a line; the page folds long ones."""
 MOST = 60
 """Operations shown."""
 
@@ -139,4 +141,4 @@ def _what(operation: Operation) -> str:
 
 def _line(sign: str, name: str, value: Any) -> Line:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return {"sign": sign, "text": f"{name}: {text}"[:600]}
+    return {"sign": sign, "text": f"{name}: {text}"[:LONGEST]}

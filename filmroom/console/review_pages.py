@@ -9,7 +9,15 @@ from filmroom.answer import read_answer
 from filmroom.console.ask import Ask
 from filmroom.console.frame import counts
 from filmroom.console.guard import Page
-from filmroom.console.review_view import filter_query, following, item_view, neighbours, queue_view, read_filter
+from filmroom.console.review_view import (
+    filter_query,
+    following,
+    item_view,
+    matching_ids,
+    neighbours,
+    queue_view,
+    read_filter,
+)
 from flows.opinions import claim, give_opinion, take_back
 from flows.review import Reviewed
 from store.errors import FilmroomError, NotAllowed, NotFound
@@ -60,6 +68,7 @@ def verdict(ask: Ask) -> Response:
     """Give the verdict that the address names, and go on to the next."""
     correction_id, named = ask.part("id"), ask.part("verdict")
     wanted = read_filter(_parsed(ask.form.get("filter", "")))
+    before = matching_ids(ask.console, wanted, ask.who.actor)
     try:
         done = _give(ask, correction_id, named)
     except NotFound:
@@ -68,7 +77,7 @@ def verdict(ask: Ask) -> Response:
         return _item(ask, correction_id, wanted, problem=str(error), status=409)
     if done.state == "proposed" and done.undo is None:
         return ask.see(_address(correction_id, wanted), note=f"Moved to {ask.form.get('to')}; {_plain(done.next)}")
-    after = following(ask.console, wanted, ask.who.actor, correction_id)
+    after = following(ask.console, wanted, ask.who.actor, correction_id, before=before)
     note = f"{correction_id[:12]}… {_said(done)}; {_plain(done.next)}."
     undo_id = done.change or correction_id
     if after is None:
@@ -158,6 +167,8 @@ def read_target(text: str) -> Target:
     for target in TARGETS:
         if target == text:
             return target
+    if not text:
+        raise NotAllowed(f"say where it belongs: {', '.join(TARGETS)}")
     raise NotAllowed(f"{text[:40]!r} is no place: {', '.join(TARGETS)}")
 
 

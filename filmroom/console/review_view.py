@@ -1,6 +1,7 @@
 """The data of the review pages: a filter's page of the queue, and one correction with all that helps to decide it."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +20,7 @@ from store.corrections import correction, reviews_of, route_of
 from store.errors import NotAllowed
 from store.failures import cases_of, cluster
 from store.opinions import next_for
-from store.queue_page import PAGE, QueueFilter, claims_of, items, matching
+from store.queue_page import PAGE, QueueFilter, claims_of, items, matching, onward
 from store.records import Correction, Route
 from store.replays import replays_of
 
@@ -90,11 +91,14 @@ def neighbours(console: Console, wanted: QueueFilter, me: str, correction_id: st
     }
 
 
-def following(console: Console, wanted: QueueFilter, me: str, done: str) -> str | None:
-    """The first correction of the filter to decide, `done` and deferred ones left out; None: there is none."""
+def following(console: Console, wanted: QueueFilter, me: str, done: str, *, before: Sequence[str] = ()) -> str | None:
+    """The next correction of the filter to decide, deferred ones left out; None: there is none.
+
+    It is the one after `done` in the filter as it stood `before` the verdict, so that nobody is sent back to the start.
+    """
     if wanted.show == "waiting":  # what was put off is not put in front of people again by itself
         wanted = wanted.model_copy(update={"show": "queued"})
-    ids = [each for each in matching_ids(console, wanted, me) if each != done]
+    ids = onward(before, done, matching_ids(console, wanted, me))
     with console.store.read() as connection:
         return next_for(connection, console.project, ids, me, now_us=console.now_us())
 

@@ -51,7 +51,7 @@ def _verdicts(result: dict[str, Any]) -> list[str]:
 
 def _verdict(verdict: dict[str, Any]) -> str:
     kept = verdict["routed"] == verdict["target"] or verdict["target"] is None
-    moved = "" if kept else f" (it was routed to {verdict['routed'] or 'none'})"
+    moved = "" if kept else f" (it was routed to {verdict['routed'] or 'no place'})"
     return "    " + _line(f"{verdict['failures']:2d}  {verdict['name']}{moved}: {verdict['why']}")
 
 

@@ -8,6 +8,7 @@ import uvicorn
 
 from filmroom.console.app import console_of, console_routes
 from filmroom.console.home_view import warm
+from filmroom.served_address import served_at
 from filmroom.signing_key import signing_key
 from filmroom.web.access import Access, Stored, access_of
 from filmroom.web.app import Api, make_app
@@ -55,8 +56,11 @@ def serve(workspace: Workspace, *, host: str, port: int, started: Callable[[str,
         shown = f"[{host}]" if ":" in host else host
         code = None if users else _first_link(workspace)
         threading.Thread(target=warm, args=(console,), daemon=True).start()
-        started(f"http://{shown}:{listener.getsockname()[1]}", code)
-        _Server(config, api).run(sockets=[listener])
+        url = f"http://{shown}:{listener.getsockname()[1]}"
+        here = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//127.0.0.1:")
+        with served_at(settings.home, here):
+            started(url, code)
+            _Server(config, api).run(sockets=[listener])
 
 
 def stored_tokens(workspace: Workspace) -> Stored:

@@ -69,7 +69,7 @@ def rollback(caller: Reviewer, id: Id, body: Because) -> Undone:
 def why(caller: Viewer, id: Id) -> dict[str, Any]:
     """What caused it, and what it led to."""
     found = why_view(caller.console, id)
-    return {name: found[name] for name in ("id", "kind", "events", "causes", "effects")}
+    return {name: each for name, each in found.items() if name not in ("picture", "names")}
 
 
 @router.get("/clusters/{id}")
