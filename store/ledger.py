@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from store.database import insert_or_ignore
-from store.tables import ledger, links
+from store.tables import changes, ledger, links, reviews
 
 
 def record_event(
@@ -58,10 +58,9 @@ def link(connection: Connection, project: str, effect: str, causes: Iterable[str
 
 def causes_of(connection: Connection, project: str, subject: str) -> list[str]:
     """The ids that led to `subject`, in order."""
-    statement = (
-        select(links.c.cause).where(links.c.project == project, links.c.effect == subject).order_by(links.c.cause)
-    )
-    return list(connection.execute(statement).scalars())
+    # Neither `==` nor ORDER BY: SQLite then takes the primary key, which has all it needs, and walks the whole project.
+    led = links.c.effect.between(subject, subject)
+    return sorted(connection.execute(select(links.c.cause).where(links.c.project == project, led)).scalars())
 
 
 def effects_of(connection: Connection, project: str, subject: str) -> list[str]:
@@ -78,17 +77,27 @@ _VERDICTS = {"approve": "approved", "reroute": "rerouted", "reject": "rejected",
 def story_of(connection: Connection, project: str, subject: str) -> list[dict[str, Any]]:
     """What happened to a change or a correction, oldest first, the verdicts on it and its undoing included; of anything
     else its events. Verdicts are told by their names, and what was reverted as undone."""
-    subjects = [subject]
-    if subject.startswith("chg_"):
-        subjects += [each for each in causes_of(connection, project, subject) if each.startswith("rev_")]
-    if subject.startswith("cor_"):
-        subjects += [each for each in effects_of(connection, project, subject) if each.startswith(("rev_", "chg_"))]
+    subjects = [subject, *_decided(connection, project, subject)]
     statement = (
         select(ledger.c.at_us, ledger.c.actor, ledger.c.event, ledger.c.reason, ledger.c.detail, ledger.c.subject)
         .where(ledger.c.project == project, ledger.c.subject.in_(subjects))
         .order_by(ledger.c.seq)
     )
     return [{**row._mapping, "event": _told(row.event, row.detail)} for row in connection.execute(statement)]
+
+
+def _decided(connection: Connection, project: str, subject: str) -> list[str]:
+    """Of a correction its verdicts and changes, of a change the verdicts on its correction."""
+    if subject.startswith("chg_"):
+        said = select(reviews.c.id).join(changes, changes.c.correction_id == reviews.c.correction_id)
+        return list(connection.execute(said.where(changes.c.project == project, changes.c.id == subject)).scalars())
+    if not subject.startswith("cor_"):
+        return []
+    each = [
+        select(table.c.id).where(table.c.project == project, table.c.correction_id == subject)
+        for table in (reviews, changes)
+    ]
+    return [id_ for statement in each for id_ in connection.execute(statement).scalars()]
 
 
 def _told(event: str, detail: dict[str, Any]) -> str:

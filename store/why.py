@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, select
 
 from store.changes import hold_of, hold_of_change, is_undone
 from store.erasure import tombstones
@@ -109,9 +109,8 @@ def _node(subject: str) -> dict[str, Any]:
 
 
 def _known(connection: Connection, project: str, subject: str) -> bool:
-    linked = select(links.c.cause).where(
-        links.c.project == project, or_(links.c.cause == subject, links.c.effect == subject)
-    )
+    caused = select(links.c.cause).where(links.c.project == project, links.c.cause == subject)
+    led = select(links.c.cause).where(links.c.project == project, links.c.effect.between(subject, subject))
     told = select(ledger.c.seq).where(ledger.c.project == project, ledger.c.subject == subject)
     served = select(traces.c.id).where(traces.c.project == project, traces.c.id == subject)
-    return any(connection.execute(each.limit(1)).first() is not None for each in (linked, told, served))
+    return any(connection.execute(each.limit(1)).first() is not None for each in (caused, led, told, served))

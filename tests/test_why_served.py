@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from filmroom.main import main
 from flows.champion import found_model
@@ -126,3 +127,20 @@ def test_undo_says_what_rested_on_it(workspace: Workspace, capfd: pytest.Capture
     capfd.readouterr()
     assert main(["undo", first.id]) == 0
     assert f"rested on it, and stale now: {second.operations[0].key}" in capfd.readouterr().out
+
+
+def test_the_causes_of_a_thing_are_found_by_index_and_not_by_a_walk(workspace: Workspace) -> None:
+    """SQLite prefers the primary key of `links` for what it covers, unless the query is put as in `causes_of`."""
+    plans: list[str] = []
+
+    def note(connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
+        if "FROM links" in statement:
+            driver = connection.connection.driver_connection
+            plans.extend(row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}", parameters))
+
+    listens = (workspace.store.engine, "before_cursor_execute", note)
+    event.listen(*listens)
+    explained(workspace, trace_id(900))
+    event.remove(*listens)
+    assert [plan for plan in plans if "cause=?" not in plan and "effect>?" not in plan] == []
+    assert plans
