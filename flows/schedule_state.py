@@ -6,6 +6,8 @@ from flows.prefect_api import ENDED, Json, PrefectApi, microseconds
 from store.records import Record
 from store.settings import Settings
 
+UNITS = (("day", 86_400), ("h", 3600), ("min", 60))
+
 
 class ScheduledRun(Record):
     """One run of the turn, as the schedule saw it."""
@@ -38,17 +40,19 @@ class ScheduleState(Record):
 
     @property
     def rhythm(self) -> str:
-        """How often it turns, in words: `every 3600 s`, `at 0 3 * * * (UTC)`."""
+        """How often it turns, in words: `every 15 min`, `at 0 3 * * * (UTC)`."""
         if self.cron is not None:
             return f"at {self.cron} ({self.timezone})"
-        return f"every {self.interval_s:g} s"
+        every_s = self.interval_s or 0.0
+        unit, seconds = next((each for each in UNITS if every_s and not every_s % each[1]), ("s", 1))
+        return f"every {every_s / seconds:g} {unit}"
 
 
 def planned(settings: Settings, last_turn: ScheduledRun | None = None) -> ScheduleState:
     """The schedule that the settings describe, not running.
 
     >>> planned(Settings()).rhythm
-    'every 3600 s'
+    'every 1 h'
     """
     chosen = settings.schedule
     return ScheduleState(

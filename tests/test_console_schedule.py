@@ -41,7 +41,7 @@ def test_a_schedule_is_run_paused_resumed_and_given_another_rhythm(
         seen = Watched(browser, url, person(workspace, "root", "admin"))
         page = seen.page
         page.goto("/schedules")
-        page.get_by_text("every 3600 s").first.wait_for()
+        page.get_by_text("every 1 h").first.wait_for()
         page.get_by_role("button", name="Pause").click()
         page.get_by_text("is paused").wait_for(timeout=60_000)
         paused = list_schedules(running.settings)[0].state

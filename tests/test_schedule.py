@@ -150,7 +150,7 @@ def was_last(home: Home, run_id: str) -> bool:
 def test_the_rhythm_can_be_changed_while_it_turns(running: Home) -> None:
     state = set_cron(running.settings, "0 3 * * *", timezone="Europe/Paris")
     assert (state.cron, state.interval_s, state.timezone) == ("0 3 * * *", None, "Europe/Paris")
-    assert set_interval(running.settings, 7200).rhythm == "every 7200 s"
+    assert set_interval(running.settings, 7200).rhythm == "every 2 h"
     with pytest.raises(SettingsError, match="'hourly-ish' is not a cron expression"):
         set_cron(running.settings, "hourly-ish")
 
