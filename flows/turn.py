@@ -26,6 +26,8 @@ from store.records import Record, Retrain, derived_id
 from store.turns import begin_turn, end_turn
 
 Stage = Callable[[Workspace], Any]
+MACHINE = "filmroom"
+"""Who acts in a turn, whoever started it: what the loop decides is not the decision of the person who typed `run`."""
 
 STAGES: tuple[tuple[str, Stage], ...] = (
     ("pull", pull),
@@ -71,7 +73,7 @@ def turn(workspace: Workspace, *, run_stage: Callable[[str, Stage, Workspace], A
     with holding(workspace.store, "turn") as lease:
         began_us = workspace.clock()
         run = derived_id("run", workspace.project, lease.holder, str(lease.attempt), str(began_us), str(started))
-        at_work = workspace.acting(lease=lease, turn_id=run)
+        at_work = workspace.acting(lease=lease, turn_id=run, actor=MACHINE)
         with at_work.write() as connection:
             begin_turn(connection, workspace.project, run, workspace.actor, began_us)
         results: dict[str, Any] = {}

@@ -25,10 +25,10 @@ class SourceTrust(Record):
     """Of so many disputed labels by luck, at the rate of the other sources."""
     held: int
     """Changes that rest on its failures and held."""
-    reverted: int
-    """Changes that rest on its failures and failed or were undone."""
+    failed: int
+    """Changes that rest on its failures and failed to hold; what a person took back says nothing of its labels."""
     trust: float
-    """Mean of Beta(1 + held, 1 + reverted), in (0, 1)."""
+    """Mean of Beta(1 + held, 1 + failed), in (0, 1)."""
     doubtful: bool
     """Whether a person should look at its labels before anything is learnt from them."""
 
@@ -36,7 +36,7 @@ class SourceTrust(Record):
 def source_trust(
     rows: Sequence[DatasetRow], outcomes: Mapping[str, tuple[int, int]], *, seed: int
 ) -> tuple[SourceTrust, ...]:
-    """All sources, doubtful ones first, then by labels; `rows` with the base set, `outcomes` as (held, reverted).
+    """All sources, doubtful ones first, then by labels; `rows` with the base set, `outcomes` as (held, failed).
 
     A source is doubtful where its share of disputed labels exceeds that of the others (binomial, one-sided, Bonferroni over
     the sources). Authorities are counted and never called doubtful.
@@ -55,7 +55,7 @@ def _of(
     others = given.total() - labels
     rate = (disputed.total() - wrong + 1) / (others + 2)
     chance = float(stats.binom.sf(wrong - 1, labels, rate)) if wrong else 1.0
-    held, reverted = outcome
+    held, failed = outcome
     return SourceTrust(
         source=source,
         authority=source in trusted,
@@ -63,7 +63,7 @@ def _of(
         disputed=wrong,
         chance=chance,
         held=held,
-        reverted=reverted,
-        trust=(1 + held) / (2 + held + reverted),
+        failed=failed,
+        trust=(1 + held) / (2 + held + failed),
         doubtful=source not in trusted and chance <= DOUBTFUL / max(1, len(given)),
     )

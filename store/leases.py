@@ -70,10 +70,15 @@ def holding(store: Store, name: str = "turn", *, clock: Clock = wall_clock) -> I
 def holder_of(store: Store, name: str = "turn", *, clock: Clock = wall_clock) -> str | None:
     """Who holds the lease and is alive; None: nobody."""
     with store.read() as connection:
-        row = connection.execute(
-            select(leases.c.holder, leases.c.beat_us).where(leases.c.project == store.project, leases.c.name == name)
-        ).first()
-    if row is None or _is_free(row.holder, row.beat_us, clock()):
+        return live_holder(connection, store.project, name, now_us=clock())
+
+
+def live_holder(connection: Connection, project: str, name: str, *, now_us: int) -> str | None:
+    """`holder_of` within a transaction."""
+    row = connection.execute(
+        select(leases.c.holder, leases.c.beat_us).where(leases.c.project == project, leases.c.name == name)
+    ).first()
+    if row is None or _is_free(row.holder, row.beat_us, now_us):
         return None
     return str(row.holder)
 

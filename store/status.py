@@ -33,14 +33,14 @@ def status(store: Store) -> dict[str, Any]:
             "release_number": live.number,
             "release_us": live.created_us,
             "last_turn": turns[0] if turns else None,
-            "next": _next(log, states),
+            "next": _next(log, states, turns[0]["state"] if turns else ""),
         }
 
 
-def _next(log: dict[str, int], states: dict[str, int]) -> str:
+def _next(log: dict[str, int], states: dict[str, int], last_turn: str) -> str:
     if not log["traces"]:
         return "filmroom ingest LOG"
-    if log["unread"]:
+    if log["unread"] or last_turn == "interrupted":
         return "filmroom run"
     if states.get("proposed"):
         return "filmroom review list"

@@ -6,7 +6,7 @@ from store.tables import changes, corrections, failures, holds
 
 
 def outcomes_of_sources(connection: Connection, project: str) -> dict[str, tuple[int, int]]:
-    """(changes that held, changes that failed or were undone) by source; 0, 0 for one that only gave failures."""
+    """(changes that held, changes that failed to) by source; 0, 0 for one that only gave failures."""
     statement = (
         select(failures.c.source, changes.c.id, changes.c.state, holds.c.state)
         .select_from(failures)
@@ -19,6 +19,6 @@ def outcomes_of_sources(connection: Connection, project: str) -> dict[str, tuple
     found: dict[str, tuple[int, int]] = {}
     for source, _, change, hold in connection.execute(statement):
         held, reverted = found.get(source, (0, 0))
-        undone = change == "reverted" or hold == "failed"
-        found[source] = (held + (hold == "held" and not undone), reverted + undone)
+        failed = hold == "failed"
+        found[source] = (held + (hold == "held" and change != "reverted"), reverted + failed)
     return found

@@ -4,6 +4,8 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
+from store.database import wall_clock
+from store.leases import live_holder
 from store.tables import turns
 
 
@@ -22,8 +24,13 @@ def end_turn(connection: Connection, turn_id: str, now_us: int, state: str, summ
 
 
 def turns_of(connection: Connection, project: str, limit: int = 20) -> list[dict[str, Any]]:
-    """The newest turns, newest first."""
+    """The newest turns, newest first; one whose process is gone is `interrupted`, be its row marked so or not yet."""
     statement = (
         select(turns).where(turns.c.project == project).order_by(turns.c.started_us.desc(), turns.c.id).limit(limit)
     )
-    return [dict(row._mapping) for row in connection.execute(statement)]
+    found = [dict(row._mapping) for row in connection.execute(statement)]
+    left = [each for each in found if each["state"] == "running"]
+    if left and live_holder(connection, project, "turn", now_us=wall_clock()) is None:
+        for each in left:
+            each["state"] = "interrupted"
+    return found

@@ -9,10 +9,12 @@ from flows.turn import TurnSummary, turn
 from flows.workspace import Workspace
 from store.corrections import waiting
 from store.errors import SettingsError, StoreInUse
-from store.failures import clusters_of, count_failures
+from store.failures import cases_of, clusters_of, count_failures
 from store.leases import holding
+from store.ledger import events_of
 from store.retrains import retrains_of
-from store.turns import turns_of
+from store.status import status
+from store.turns import begin_turn, turns_of
 from tests.shop_log import (
     bad_argument,
     forgotten_fact,
@@ -114,6 +116,26 @@ def test_a_turn_is_recorded(workspace: Workspace) -> None:
         [found] = turns_of(connection, workspace.project)
     assert (found["id"], found["state"]) == (summary.run, "done")
     assert TurnSummary(**found["summary"]) == summary
+
+
+def test_a_turn_whose_process_is_gone_was_interrupted(workspace: Workspace) -> None:
+    with workspace.store.write() as connection:
+        begin_turn(connection, workspace.project, "run_1", "staff:ann", 1)
+    found = status(workspace.store)
+    assert (found["last_turn"]["state"], found["next"]) == ("interrupted", "filmroom ingest LOG")
+    with holding(workspace.store):
+        assert status(workspace.store)["last_turn"]["state"] == "running"
+
+
+def test_what_the_loop_decides_bears_no_persons_name(workspace: Workspace) -> None:
+    take_in(workspace, *(bad_argument(n) for n in range(3)))
+    turn(workspace)
+    with workspace.store.read() as connection:
+        [cluster] = clusters_of(connection, workspace.project)
+        picked = [case.failure.id for case in cases_of(connection, cluster.id)]
+        actors = [event["actor"] for id_ in picked for event in events_of(connection, workspace.project, id_)]
+        [found] = turns_of(connection, workspace.project)
+    assert (actors, found["actor"]) == (["filmroom"] * 3, workspace.actor)
 
 
 def test_two_turns_never_overlap(workspace: Workspace) -> None:

@@ -23,7 +23,7 @@ def trust(context: typer.Context, as_json: Json = False) -> None:
         say("no source yet: nothing was judged by anyone. next: filmroom ingest, then filmroom run")
         return
     table(
-        ["source", "", "labels", "disputed", "held", "reverted", "trust"],
+        ["source", "", "labels", "disputed", "held", "failed", "trust"],
         [
             [
                 each.source,
@@ -31,7 +31,7 @@ def trust(context: typer.Context, as_json: Json = False) -> None:
                 str(each.labels),
                 str(each.disputed),
                 str(each.held),
-                str(each.reverted),
+                str(each.failed),
                 f"{each.trust:.2f}",
             ]
             for each in found
