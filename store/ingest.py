@@ -1,6 +1,6 @@
 """Writes what a reader yields: each record once, each change once, each reject kept with its place and reason.
 
-A batch is one transaction: rows, bodies and arrivals together.
+A batch is in one transaction: rows, bodies and arrivals together. Batches that wait for the writer at the same time share one.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from store.redaction import KEYS_ALONE, Redactor, redacted_raw
 from store.tables import arrivals, bodies
 
 BATCH = 5000
-"""Records a transaction at the most."""
+"""Records a batch at the most."""
 BATCH_BYTES = 16 * 1024 * 1024
 """Bytes of bodies, compressed, that end a batch early: it is held in memory."""
 
@@ -63,7 +63,8 @@ def ingest(
     """Write the items in batches; `stored` is told the tally so far after each batch that is safely in the store, `rejected`
     each piece that cannot be read.
     """
-    return write_batches(store, batches(items, store.project, redactor), clock=clock, stored=stored, rejected=rejected)
+    alone = ((batch,) for batch in batches(items, store.project, redactor))
+    return write_batches(store, alone, clock=clock, stored=stored, rejected=rejected)
 
 
 def batches(items: Iterable[Item], project: str, redactor: Redactor = KEYS_ALONE) -> "Iterator[Batch]":
@@ -80,18 +81,22 @@ def batches(items: Iterable[Item], project: str, redactor: Redactor = KEYS_ALONE
 
 def write_batches(
     store: Store,
-    laid_out: "Iterable[Batch]",
+    laid_out: "Iterable[Iterable[Batch]]",
     *,
     clock: Clock = wall_clock,
     stored: Callable[[Tally], None] = lambda _tally: None,
     rejected: Callable[[Rejected], None] = lambda _reject: None,
 ) -> Tally:
-    """Write the batches, each in a transaction; `stored` and `rejected` are told as `ingest` says."""
+    """Write the batches, those that come together in one transaction; `stored` and `rejected` are told as `ingest` says."""
     total = Tally()
-    for batch in laid_out:
-        for item in batch.rejects:
-            rejected(item)
-        total.add(batch.write(store, clock()))
+    for together in laid_out:
+        written = Tally()
+        with store.write() as connection:
+            for batch in together:
+                for item in batch.rejects:
+                    rejected(item)
+                written.add(batch.write_in(connection, clock()))
+        total.add(written)
         stored(total)
     return total
 
@@ -146,25 +151,29 @@ class Batch:
 
     def write(self, store: Store, now_us: int) -> Tally:
         """One transaction with all of it; the tally counts as stored what was new or changed."""
+        with store.write() as connection:
+            return self.write_in(connection, now_us)
+
+    def write_in(self, connection: Connection, now_us: int) -> Tally:
+        """Write all of it in a transaction that others may share."""
         tally = Tally(read=self.read, quarantined=len(self.rejects))
         touched: dict[tuple[str, str], None] = {}
-        with store.write() as connection:
-            _one_writer(connection, self.project)
-            self._leave_out_erased(connection)
-            tally.spans = self._write(connection, Span, touched)
-            counts = Counter(self._span_traces())
-            for trace in list(assembled_again(connection, self._assembled, counts, self._merged)):
-                self._lay(trace)
-            tally.traces = self._write(connection, Trace, touched)
-            for given in with_homes(connection, self.project, self._addressed):
-                self._lay(given)
-            tally.feedback = self._write(connection, Feedback, touched)
-            self._rows[Feedback] = {}
-            for given in moved_home(connection, self.project, self._rows[Span], self._rows[Trace]):
-                self._lay(given)
-            self._write(connection, Feedback, touched)
-            _append_arrivals(connection, self.project, list(touched), now_us)
-            keep_rejects(connection, self.project, self.rejects, now_us)
+        _one_writer(connection, self.project)
+        self._leave_out_erased(connection)
+        tally.spans = self._write(connection, Span, touched)
+        counts = Counter(self._span_traces())
+        for trace in list(assembled_again(connection, self._assembled, counts, self._merged)):
+            self._lay(trace)
+        tally.traces = self._write(connection, Trace, touched)
+        for given in with_homes(connection, self.project, self._addressed):
+            self._lay(given)
+        tally.feedback = self._write(connection, Feedback, touched)
+        self._rows[Feedback] = {}
+        for given in moved_home(connection, self.project, self._rows[Span], self._rows[Trace]):
+            self._lay(given)
+        self._write(connection, Feedback, touched)
+        _append_arrivals(connection, self.project, list(touched), now_us)
+        keep_rejects(connection, self.project, self.rejects, now_us)
         tally.redacted = self.redacted
         tally.stored = tally.traces + tally.spans + tally.feedback
         tally.duplicate = tally.read - tally.stored - tally.quarantined

@@ -1,15 +1,18 @@
 """A large log is read in another process, with the same end."""
 
+import time
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-from store import reading_apart
+from store import handover, reading_apart
 from store.database import open_store
 from store.errors import UnknownFormat
-from store.ingest import Tally, write_batches
+from store.handover import Handover
+from store.ingest import Batch, Tally, write_batches
 from store.reading_apart import Reading, read_batches
 from store.records import Rejected
 from store.redaction import KEYS_ALONE
@@ -56,3 +59,43 @@ def test_what_goes_wrong_in_another_process_is_raised_here(tmp_path: Path, monke
     monkeypatch.setattr(reading_apart, "WORTH_BYTES", 1)
     with pytest.raises(UnknownFormat, match="what"):
         read_into(tmp_path / "apart", path, format="auto")
+
+
+def test_batches_that_wait_are_written_together() -> None:
+    receiver, sender = Pipe(duplex=False)
+    for number in range(3):
+        sender.send((number, Batch(f"batch {number}")))
+    sender.send((3, None))
+    waiting = Handover(receiver)
+    wait_for(waiting, 4)
+    meter = Meter(Path("none"))
+    first = reading_apart._taken(waiting, meter)
+    assert first is not None
+    assert [each.project for each in reading_apart._together(first, waiting, meter)] == [
+        "batch 0",
+        "batch 1",
+        "batch 2",
+    ]
+    assert (reading_apart._taken(waiting, meter), meter.position()) == (None, 3)
+    sender.close()
+    assert waiting.take() is None
+    waiting.end()
+
+
+def test_no_more_is_taken_ahead_than_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "AHEAD_BYTES", 20)
+    receiver, sender = Pipe(duplex=False)
+    waiting = Handover(receiver)
+    for _ in range(4):
+        sender.send_bytes(b"ten bytes.")
+    wait_for(waiting, 2)
+    assert receiver.poll()
+    sender.close()
+    waiting.end()
+    assert len(waiting._waiting) == 2
+
+
+def wait_for(waiting: Handover, count: int) -> None:
+    end = time.monotonic() + 5
+    while len(waiting._waiting) < count and time.monotonic() < end:
+        time.sleep(0.001)
