@@ -72,7 +72,8 @@ def parse_json(data: bytes) -> JsonValue:
         raise BadRecord(f"not JSON: {error.msg} (character {error.pos + 1} of {len(text)})") from error
     except ValueError as error:
         raise BadRecord(f"not JSON: {error}") from error
-    return clean(value) if suspect or b"\\u" in data or b"\0" in data else value
+    escaped = b"\\" in data and b"\\u" in data  # one byte is found ten times as fast as two
+    return clean(value) if suspect or escaped or b"\0" in data else value
 
 
 def decode_utf8(data: bytes) -> str:

@@ -23,6 +23,7 @@ _ZONE_NAME = re.compile(r"\d (UTC|GMT)$")
 _SMALLEST = 100_000_000
 _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3), (10**20, 1))
 """Numbers below the first are in units of so many nanoseconds: seconds, milliseconds, microseconds, nanoseconds."""
+_FIRST_US, _FIRST_NS = _UNITS[1][0], _UNITS[2][0]
 
 
 class Moment(NamedTuple):
@@ -47,6 +48,8 @@ def parse_time(value: JsonValue, zone: ZoneInfo | None = None) -> Moment | None:
     """
     if isinstance(value, str):
         return _from_text(value, zone) if value else None
+    if type(value) is int and _FIRST_US <= value < _FIRST_NS:
+        return Moment(value, 0)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
