@@ -3,13 +3,16 @@
 A field of a trace or span is what the later record that says it says: the one that ended later, else started later, else
 says more; what it does not say stands as an earlier one said it, so that an old export never takes anything away. What was
 put together from spans gives way to what a log says of the trace itself. Of feedback one record stands as a whole, since a
-revised verdict must not keep the reason of the one before: the later given one, or without times the one that came last.
+revised verdict must not keep the reason of the one before: the later given one; without times the later revision of its file,
+else the one that says more, else the one with the greater digest, so that no order of reading decides.
 """
 
+from functools import partial
 from typing import Any
 
 from store.bodies import decode, json_bytes
 from store.kinds import ORIGIN, SPANS, Kind, Row, digest_of, row_of
+from store.revisions import revision_of
 from store.tables import feedback
 
 Key = list[Any]
@@ -20,8 +23,6 @@ State = dict[str, tuple[Key, Any]]
 _IDENTITY = frozenset({"project", "source", "trace_id", "trace_external_id", "external_id"})
 _BY_KEY = ("attributes", "held_apart")
 _UNSAID: dict[str, Any] = {"status": "unset", "kind": "other", "position": 0, "started_ns": 0}
-_REMEMBERED = 20
-"""Versions of feedback without a time that are known again when they are read again."""
 
 
 def merged(kind: Kind, known: Row, incoming: Row) -> Row:
@@ -110,25 +111,14 @@ def _origin(state: State) -> Any:
 
 def _later(kind: Kind, known: Row, incoming: Row) -> Row:
     """Of two records of one feedback the later one, as a whole."""
-    place = kind.columns.index("given_us")
-    if known.values[place] is None and incoming.values[place] is None:
-        return _last(known, incoming)
-    sides = [
-        (row.values[place] if row.values[place] is not None else -1, *_amount(row), row) for row in (known, incoming)
-    ]
-    return max(sides, key=lambda side: side[:-1])[-1]
+    return max(known, incoming, key=partial(_feedback_key, kind.columns.index("given_us")))
 
 
-def _amount(row: Row) -> tuple[int, int, str]:
-    return sum(value is not None for value in row.values), len(row.body), row.digest
-
-
-def _last(known: Row, incoming: Row) -> Row:
-    """The one that came last, unless it has come before: an old export that is read again takes nothing back."""
-    texts = decode(known.body) if known.body else {}
-    before = texts.pop(ORIGIN, [])
-    current = digest_of(known.values, json_bytes(texts))
-    if incoming.digest == current or incoming.digest in before:
-        return known
-    said = {**decode(incoming.body), ORIGIN: [*before, current][-_REMEMBERED:]}
-    return row_of(incoming.id, incoming.trace_id, incoming.values, said)
+def _feedback_key(given: int, row: Row) -> tuple[int, int, int, int, str]:
+    """Orders records of one feedback: time (-1: not said), revision, fields, bytes, digest."""
+    texts = decode(row.body) if row.body else {}
+    texts.pop(ORIGIN, None)
+    body = json_bytes(texts)
+    moment = row.values[given] if row.values[given] is not None else -1
+    said = sum(value is not None for value in row.values)
+    return moment, revision_of(texts.get("attributes")), said, len(body), digest_of(row.values, body)

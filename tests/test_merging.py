@@ -66,7 +66,7 @@ def step(draw: st.DrawFn) -> Span:
 def said(draw: st.DrawFn) -> Feedback:
     return Feedback(
         source="s", trace_external_id=draw(st.sampled_from("12")), external_id=draw(st.sampled_from("f")),
-        score=draw(st.sampled_from([0, 1])), comment=draw(words), given_us=draw(st.integers(1, 3)),
+        score=draw(st.sampled_from([0, 1])), comment=draw(words), given_us=draw(st.none() | st.integers(1, 3)),
     )  # fmt: skip
 
 
@@ -159,14 +159,15 @@ def test_a_revised_feedback_keeps_nothing_of_the_earlier_one() -> None:
         assert found.feedback == (right,)
 
 
-def test_feedback_without_times_is_revised_by_what_comes_next_and_not_by_what_comes_again() -> None:
-    given_at = {"source": "s", "trace_external_id": "1", "external_id": "f"}
-    first, second = Feedback(**given_at, score=0), Feedback(**given_at, score=1)
-    with empty_store() as store:
-        for item in (first, second, first):
-            ingest(store, [item])
-        with store.read() as connection:
-            assert connection.execute(select(feedback.c.score)).scalars().all() == [1]
+def test_feedback_without_times_is_revised_by_a_later_line_of_its_file_and_not_by_the_order_of_files(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "march.csv").write_text("id,label\n1,bye\n1,greet\n1,greet\n", encoding="utf-8")
+    (tmp_path / "april.csv").write_text("id,label\n1,a longer label\n", encoding="utf-8")
+    march, april = (list(read(tmp_path / name)) for name in ("march.csv", "april.csv"))
+    for files in ([march, april], [april, march, april], [march, april, march]):
+        [(row, texts)] = after(files).values()
+        assert (texts["corrected_output"], texts["attributes"], row["given_us"]) == ("greet", {"revision": 2}, None)
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="the samples are not here")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from store.errors import InputError, SourceEmpty, SourceMissing, UnknownFormat
+from store.revisions import numbered
 from store.sources import (
     anthropic,
     atif,
@@ -93,7 +94,7 @@ def read(
     _check_content(path)
     reader = named or _for_file(path, options)
     meter.begin(path)
-    yield from with_origin(reader.read(path, options), reader.name, options)
+    yield from with_origin(numbered(reader.read(path, options)), reader.name, options)
     meter.end()
 
 
@@ -105,7 +106,7 @@ def _read_folder(folder: Path, named: Reader | None, options: SourceOptions, met
         try:
             _check_content(file)
             reader = named or _for_file(file, options)
-            yield from with_origin(reader.read(file, options), reader.name, options)
+            yield from with_origin(numbered(reader.read(file, options)), reader.name, options)
         except SourceEmpty:
             continue
         except InputError as error:
