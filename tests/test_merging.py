@@ -164,7 +164,10 @@ def test_feedback_without_times_is_revised_by_a_later_line_of_its_file_and_not_b
 ) -> None:
     (tmp_path / "march.csv").write_text("id,label\n1,bye\n1,greet\n1,greet\n", encoding="utf-8")
     (tmp_path / "april.csv").write_text("id,label\n1,a longer label\n", encoding="utf-8")
-    march, april = (list(read(tmp_path / name)) for name in ("march.csv", "april.csv"))
+    said = [
+        [item for item in read(tmp_path / name) if isinstance(item, Feedback)] for name in ("march.csv", "april.csv")
+    ]
+    march, april = said
     for files in ([march, april], [april, march, april], [march, april, march]):
         [(row, texts)] = after(files).values()
         assert (texts["corrected_output"], texts["attributes"], row["given_us"]) == ("greet", {"revision": 2}, None)
