@@ -16,6 +16,8 @@ from flows.workspace import Workspace
 from models.judge_opinion import Opinion, as_evidence, messages_for, read_opinion
 from store.records import Case, content_hash
 
+FOLDER = Path(".filmroom") / "judge"
+"""Below the home: one file a question, named after the digest of its words."""
 MOST_BYTES = 1 << 20
 """Longest answer that is read."""
 
@@ -25,7 +27,7 @@ class Judge:
 
     def __init__(self, workspace: Workspace) -> None:
         self._agent = workspace.settings.agent
-        self._folder = workspace.settings.home / ".filmroom" / "judge"
+        self._folder = workspace.settings.home / FOLDER
         self.asked = 0
         self.spent_usd = 0.0
         self.problems: list[str] = []
@@ -116,6 +118,16 @@ class Judge:
             self.problems.append("an answer without text")
             return None
         return text
+
+
+def forget_opinions(home: Path) -> int:
+    """Remove all that the judge was asked and said; returns how many questions. Which of them quote whom cannot be told from
+    their digests, and one that comes again is asked again.
+    """
+    kept = list((home / FOLDER).glob("*"))
+    for file in kept:
+        file.unlink(missing_ok=True)
+    return len(kept)
 
 
 def _remembered(path: Path) -> Opinion | None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from flows.judge import Judge
+from filmroom.main import main
+from flows.judge import FOLDER, Judge
 from flows.turn import turn
 from flows.workspace import Workspace
 from models.deployment import Deployment
@@ -156,6 +157,23 @@ def test_the_same_question_is_asked_once(tmp_path: Path, endpoint: Endpoint) -> 
         again = Judge(workspace)
         assert again.evidence("c", [a_case("x")]) == first
     assert (len(endpoint.asked), again.asked) == (1, 0)
+
+
+def test_erasing_a_user_leaves_nothing_of_what_the_judge_was_asked(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    street = "Quittenweg 17b"
+    trace = {"type": "trace", "id": "1", "user": "walburga", "input": f"I live at {street}", "output": "Where?"}
+    with asking(tmp_path, endpoint) as workspace:
+        take_in(workspace, [trace])
+        assert Judge(workspace).evidence("c", [a_case(f"I live at {street}")])["judge_tooling"] == 0.9
+    assert street in endpoint.asked[0]["messages"][1]["content"]
+    monkeypatch.chdir(tmp_path)
+    assert main(["erase", "walburga", "--yes", "--json"]) == 0
+    capsys.readouterr()
+    files = [file for file in tmp_path.rglob("*") if file.is_file() and not file.name.startswith("log")]
+    assert not [file.name for file in files if street.encode() in file.read_bytes()]
+    assert not list((tmp_path / FOLDER).iterdir())
 
 
 def test_the_price_is_added_up_and_ends_the_asking(tmp_path: Path, endpoint: Endpoint) -> None:

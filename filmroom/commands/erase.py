@@ -21,6 +21,7 @@ def erase(
     as_json: Json = False,
 ) -> None:
     """Remove all texts and memories of a user. Shows what goes first, and asks; it cannot be undone."""
+    from flows.judge import forget_opinions
     from store.database import wall_clock
     from store.erasure import erase as take_away
     from store.erasure import preview
@@ -39,6 +40,7 @@ def erase(
             with store.write() as connection:
                 found = take_away(connection, store.project, names, at_us=wall_clock(), actor=session.actor)
             left = store.scrub()
+            forget_opinions(session.settings().home)
     if as_json:
         say_json({"erased": sure, **found.model_dump(mode="json"), "left": left})
         return
