@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from store.settings import Settings, read_settings
+from store.settings import FILE_NAME, Settings, read_settings
 
 if TYPE_CHECKING:
     from flows.workspace import Workspace
@@ -29,6 +29,11 @@ class Session:
 
     def settings(self) -> Settings:
         return read_settings(self.settings_file)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is no settings file, so that the defaults are in force."""
+        return self.settings_file is None and not Path(FILE_NAME).exists()
 
     @property
     def actor(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 
 from store.sources.findings import FeedbackFound, Findings
 
@@ -32,10 +33,12 @@ interval_s = 3600            # `filmroom schedule start` turns this often; or: c
 """
 
 
-def settings_text(found: Findings | None) -> str:
-    """The text of a settings file; without findings, the defaults with their comments."""
+def settings_text(found: Findings | None, columns: Sequence[str] = ()) -> str:
+    """The text of a settings file; without findings, the defaults with their comments. `columns`: those of a table that are to be
+    mapped by a person.
+    """
     if found is None:
-        return HEAD + _agent(None) + TAIL
+        return HEAD + _unmapped(columns) + _agent(None) + TAIL
     return (
         HEAD + _source(found) + "".join(map(_feedback, found.feedback_names)) + _agent(found) + _weights(found) + TAIL
     )
@@ -54,6 +57,17 @@ def _source(found: Findings) -> str:
     if found.unnamed_model:
         lines.append('model = "model"              # the log does not name the model that predicts')
     return "\n".join(lines) + "\n"
+
+
+def _unmapped(columns: Sequence[str]) -> str:
+    if not columns:
+        return ""
+    return (
+        '\n[sources.log]\nformat = "tabular"\n'
+        f"# columns seen: {', '.join(map(_plain, columns))}\n"
+        "# Our field = your column; take what there is (docs/format.md has all fields), and remove the #:\n"
+        '# columns = { id = "", time = "", user = "", input = "", output = "", label = "" }\n'
+    )
 
 
 def _feedback(found: FeedbackFound) -> str:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 from store.console_tables import metadata
 from store.errors import SettingsError, StoreInUse, StoreMissing, StoreUnreachable
 from store.migrations import check_revision, migrate
+from store.tables import bodies
 
 Clock = Callable[[], int]
 """Microseconds since 1970 UTC. Tests and the benchmark profile hand in their own."""
@@ -131,7 +132,8 @@ def _mend_sqlite(engine: Engine) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-        cursor.execute("PRAGMA journal_mode=WAL")
+        if _is_ours(cursor):
+            cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA cache_size=-65536")
         cursor.execute(f"PRAGMA wal_autocheckpoint={JOURNAL_PAGES}")
@@ -141,6 +143,12 @@ def _mend_sqlite(engine: Engine) -> None:
     def began(connection: Connection) -> None:
         immediate = connection.get_execution_options().get("immediate", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _is_ours(cursor: Any) -> bool:
+    """Whether the file is a store or empty: its journal's mode is kept in it, and another program's is not changed."""
+    names = {name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return not names or bodies.name in names
 
 
 def _sqlite_path(url: URL) -> Path | None:

@@ -5,6 +5,7 @@
     +-- StoreError
     |   +-- StoreMissing         there is no store yet
     |   +-- StoreUnreachable     the database does not answer
+    |   +-- StoreForeign         the database is another program's
     |   +-- StoreTooNew          written by a newer filmroom
     |   +-- StoreOutdated        written by an older filmroom, not migrated yet
     |   +-- StoreInUse           another process holds the lease
@@ -49,6 +50,10 @@ class StoreMissing(StoreError):
 
 class StoreUnreachable(StoreError):
     """The store's database does not answer: check `[store] url`."""
+
+
+class StoreForeign(StoreError):
+    """The database holds tables of another program: name another one as `[store] url`."""
 
 
 class StoreTooNew(StoreError):

@@ -1,9 +1,11 @@
 """What a person types and sees: one clear line for what goes wrong, one JSON value for programs."""
 
+import contextlib
 import gzip
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -93,7 +95,7 @@ def test_thumbs_only_asks_for_an_answer_and_takes_it(run: Run, tmp_path: Path) -
         (("ingest", "nowhere.jsonl"), "nowhere.jsonl"),
         (("ingest", "empty.jsonl"), "empty"),
         (("ingest", "folder"), "nothing readable"),
-        (("ingest", "noise.bin"), "format"),
+        (("ingest", "noise.bin"), "binary"),
         (("scan", "nowhere.jsonl"), "nowhere.jsonl"),
         (("init", "--from", "nowhere.jsonl"), "nowhere.jsonl"),
         (("--settings", "none.toml", "status"), "none.toml"),
@@ -288,6 +290,65 @@ def test_names_from_a_log_steer_no_terminal(run: Run, tmp_path: Path) -> None:
         assert "\x1b" not in out
         assert "\x07" not in out
         assert not any(line.startswith(("proposed: say", "why: fine")) for line in out.splitlines())
+
+
+def test_ingest_without_init_reads_with_the_defaults_and_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "odd.csv").write_text("num,frage,antwort\n1,hi,ho\n")
+    assert run("ingest", "odd.csv")[0] == run("ingest", "nowhere.csv")[0] == 1
+    assert not (tmp_path / "filmroom.db").exists()
+    (tmp_path / "p.csv").write_text("id,text,y_pred\n1,hello,greet\n")
+    code, out, err = run("ingest", "p.csv")
+    assert (code, "2 stored" in out, "`filmroom init --from LOG`" in err) == (0, True, True)
+    run("init")
+    assert "filmroom init" not in run("ingest", "p.csv")[2]
+
+
+def test_init_from_a_table_of_unknown_columns_leaves_a_mapping_to_fill_in(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("num,frage,antwort\n1,hi,ho\n")
+    code, out, err = run("init", "--from", "t.csv")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].endswith("under [sources.log] in filmroom.toml, then filmroom ingest t.csv")
+    file = tmp_path / "filmroom.toml"
+    assert "# columns seen: num, frage, antwort" in file.read_text()
+    assert "input" in run("ingest", "t.csv")[2]
+    empty = '# columns = { id = "", time = "", user = "", input = "", output = "", label = "" }'
+    mapped = 'columns = { id = "num", input = "frage", output = "antwort" }'
+    file.write_text(file.read_text().replace(empty, mapped))
+    assert as_json(run("ingest", "t.csv", "--json"))["traces"] == 1
+
+
+def test_a_binary_file_is_refused_in_one_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_bytes(bytes(range(256)) * 4)
+    said = "filmroom: b.csv: it is binary, and no log that is read: export it as JSONL or CSV\n"
+    for command in (("init", "--from"), ("scan",), ("ingest",), ("ingest", "--format", "tabular")):
+        code, out, err = run(*command, "b.csv")
+        assert (code, out, err.splitlines(keepends=True)[-1]) == (1, "", said), command
+
+
+def test_a_database_of_another_program_is_left_alone_with_one_advice(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,text,y_pred\n1,hello,greet\n")
+    with contextlib.closing(sqlite3.connect(tmp_path / "filmroom.db")) as other:
+        other.execute("CREATE TABLE notes (text)")
+        other.commit()
+    before = (tmp_path / "filmroom.db").read_bytes()
+    for command in (("init",), ("ingest", "t.csv"), ("status",), ("run",)):
+        code, _, err = run(*command)
+        last = err.splitlines()[-1]
+        assert (code, last.endswith("of another program (notes): name another database as `[store] url`")) == (
+            1,
+            True,
+        ), last
+    assert (tmp_path / "filmroom.db").read_bytes() == before
+
+
+def test_what_init_says_of_a_score_is_what_it_writes(run: Run, tmp_path: Path) -> None:
+    lines = [trace(1, input="a", output="b"), {"type": "feedback", "trace": "t1", "name": "x7", "score": 3}]
+    log = write_lines(tmp_path / "log.jsonl", lines)
+    found = as_json(run("init", "--from", str(log), "--json"))["unknowns"]
+    assert [each["what"] for each in found if "x7" in each["what"]] == [
+        'whether a high `x7` is good: `good = "high"` is a guess'
+    ]
+    assert 'good = "high"   # a guess' in (tmp_path / "filmroom.toml").read_text()
 
 
 def test_labels_of_a_second_file_find_their_predictions(run: Run, tmp_path: Path) -> None:

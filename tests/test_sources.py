@@ -106,15 +106,17 @@ def test_an_unknown_format_says_what_was_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "seen"),
     [
-        (bytes(range(256)) * 40, "it is binary"),
+        (bytes(range(256)) * 40, "it is binary, and no log that is read: export it as JSONL or CSV$"),
+        (b"id,text,y_pred\n" + bytes(range(256)), "it is binary, and no log that is read: export it as JSONL or CSV$"),
         (b"PAR1\x00\x01", "it is a Parquet file of no system that is known; export it"),
         ("a,b".encode("utf-16"), "it is UTF-16 text; convert it"),
         (gzip.compress(gzip.compress(b"x", mtime=0), mtime=0), "it is gzip inside gzip"),
     ],
 )
 def test_what_is_no_text_is_named(tmp_path: Path, content: bytes, seen: str) -> None:
-    with pytest.raises(UnknownFormat, match=seen):
-        recognise(write(tmp_path / "a.jsonl", content))
+    for name in ("a.jsonl", "a.csv"):
+        with pytest.raises(UnknownFormat, match=seen):
+            list(read(write(tmp_path / name, content)))
 
 
 def test_a_file_that_two_readers_recognise_is_ambiguous(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +317,7 @@ def test_sniff_finds_feedback_tools_models_and_what_is_missing(tmp_path: Path) -
     assert (found.tools, found.models) == ({"get_order": ("order_id",)}, {"intent": {"refund": 1}})
     assert [unknown.what for unknown in found.unknowns] == [
         "pieces that cannot be read: 1, first line 2: not JSON: Expecting value (character 1 of 7)",
-        "whether a high `x7` is good",
+        'whether a high `x7` is good: `good = "high"` is a guess',
         "what should have been answered: no corrected outputs",
         "which traces belong together: no sessions",
         "what the model was trained on",

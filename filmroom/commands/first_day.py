@@ -35,29 +35,52 @@ def init(
 
     session: Session = context.obj
     file = session.settings_file or Path(FILE_NAME)
-    found = None
-    if from_ is not None:
-        found = _look_at(from_)
+    found, columns = (None, []) if from_ is None else _look_for_settings(from_)
     written = force or not file.exists()
     if written:
-        file.write_text(settings_text(found), encoding="utf-8")
+        file.write_text(settings_text(found, columns), encoding="utf-8")
     session.settings_file = file
     with session.workspace(create=True) as workspace:
         store = workspace.store.engine.url.render_as_string(hide_password=True)
     if as_json:
         unknowns = [] if found is None else [each.model_dump() for each in found.unknowns]
         say_json({"settings": str(file), "written": written, "store": store, "unknowns": unknowns,
-                  "found": None if found is None else found.model_dump(mode="json")})  # fmt: skip
+                  "found": None if found is None else found.model_dump(mode="json"),
+                  **({"unmapped_columns": columns} if columns else {})})  # fmt: skip
         return
     say(f"{'wrote' if written else 'kept'} {file}; store: {store}")
     if found is not None:
         _say_findings(found)
-    if found is not None and not written:
+    if from_ is not None and not written:
         note(f"{file} was there already: `filmroom init --from {from_} --force` writes it anew")
     if found is not None and found.pull is not None:
         say(f"next: filmroom ingest --source {found.format}")
         return
+    if columns:
+        say(f"{from_} is a table whose columns have names of its own: {', '.join(columns)}")
+        say(f"next: name those that are meant in `columns` under [sources.log] in {file}, then filmroom ingest {from_}")
+        return
     say(f"next: filmroom ingest {from_}" if from_ else "next: filmroom ingest LOG")
+
+
+def _look_for_settings(log: str) -> "tuple[Findings | None, list[str]]":
+    """A first look; of a table whose columns are not known by their names, the columns alone."""
+    from store.errors import MappingError, UnknownFormat
+    from store.sources.files import is_binary
+    from store.sources.json_records import take_sample
+    from store.sources.rows import header_of
+
+    try:
+        return _look_at(log), []
+    except (UnknownFormat, MappingError):
+        path = Path(log)
+        if not path.is_file():
+            raise
+        sample = take_sample(path)
+        columns = [column.strip() for column in header_of(sample)]
+        if len(columns) < 2 or is_binary(sample.head):
+            raise
+        return None, columns
 
 
 def _look_at(log: str) -> "Findings":

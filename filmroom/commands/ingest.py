@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _SHOWN = 3
 """Rejected pieces that are shown; all of them are in `filmroom quarantine list`."""
 _STDIN = ("-", "/dev/stdin")
+_BARE = (
+    "no filmroom.toml here: read with the defaults into a store of its own; "
+    "`filmroom init --from LOG` writes what your log's names mean"
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -50,6 +54,9 @@ def ingest(
         _retry(session, settings, format, source, as_json=as_json)
         return
     seen = _Seen()
+    if session.is_bare:
+        _check_first(paths or [], format)
+        note(_BARE)
     with session.store(create=True) as store:
         _read(store, settings, paths or [], format, source, seen)
     if as_json:
@@ -73,6 +80,15 @@ def _check_usage(
         raise typer.BadParameter("--retry reads what is in quarantine again: name no files with it")
     if not retry and not paths and source is None:
         raise typer.BadParameter("name the files to read, or a source of the settings with --source")
+
+
+def _check_first(paths: list[Path], format: str) -> None:
+    """Where there is no store yet, none is made for a file that cannot be read. Raises InputError."""
+    from store.sources.registry import recognise
+
+    for path in paths:
+        if format == "auto" and str(path) not in _STDIN and not path.is_fifo():
+            recognise(path)
 
 
 @dataclass

@@ -126,6 +126,19 @@ def read_head(path: Path, size: int) -> bytes:
     return b"".join(parts).removeprefix(BOM)
 
 
+def is_binary(head: bytes) -> bool:
+    """Whether the beginning of a file is no text, and no Parquet: bytes that are not UTF-8, with control characters among them.
+
+    >>> is_binary(b"a,b\\n1,caf\\xe9\\n"), is_binary(b"a\\x00,b\\n"), is_binary(b"\\x00\\xff\\x01\\x9c")
+    (False, False, True)
+    """
+    try:
+        head[:-3].decode()  # the last character may be cut
+    except UnicodeDecodeError:
+        return not head.startswith(b"PAR1") and any(byte < 9 or 13 < byte < 27 for byte in head)
+    return False
+
+
 def read_lines(path: Path) -> Iterator[Line | Rejected]:
     """The lines of a file in order; a line that is too long comes as `Rejected`, a damaged gzip stream ends them with one."""
     number = 0

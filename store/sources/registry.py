@@ -22,7 +22,7 @@ from store.sources import (
     weave,
 )
 from store.sources.contract import Item, Reader, Sample, SourceOptions, with_origin
-from store.sources.files import GZIP_MAGIC, files_of, read_head, reject
+from store.sources.files import GZIP_MAGIC, files_of, is_binary, read_head, reject
 from store.sources.json_records import HEAD_BYTES, take_sample
 from store.sources.meter import Meter
 from store.sources.rows import header_of
@@ -46,6 +46,7 @@ READERS: tuple[Reader, ...] = (
 
 FORMATS: tuple[str, ...] = tuple(reader.name for reader in READERS)
 
+_BINARY = "it is binary, and no log that is read: export it as JSONL or CSV"
 _PARQUET = "a Parquet file of no system that is known; export it as JSONL or CSV"
 _OTHER = {
     b"PK\x03\x04": "a ZIP archive (or a spreadsheet); unpack it, or export it as CSV",
@@ -93,6 +94,8 @@ def read(
         return
     _check_content(path)
     reader = named or _for_file(path, options)
+    if reader is tabular and is_binary(read_head(path, HEAD_BYTES)):
+        raise UnknownFormat(f"{path}: {_BINARY}")
     meter.begin(path)
     yield from with_origin(numbered(reader.read(path, options)), reader.name, options)
     meter.end()
@@ -135,6 +138,8 @@ def _recognise_file(path: Path) -> Reader:
         found = [(reader, phrase) for reader, phrase in found if reader is not tabular]
     if len(found) == 1:
         return found[0][0]
+    if not found and is_binary(sample.head):
+        raise UnknownFormat(f"{path}: {_BINARY}")
     if found:
         meant = "; ".join(f"{reader.name} ({phrase})" for reader, phrase in found)
         raise UnknownFormat(f"{path}: it could be {meant}; name one with --format")
@@ -167,6 +172,4 @@ def _seen(sample: Sample) -> str:
     header = header_of(sample)
     if len(header) > 1:
         return f"a table with the columns {', '.join(header[:12])}: map them with `columns` under [sources.NAME]"
-    if b"\0" in sample.head:
-        return "it is binary"
     return f"it begins with {sample.head[:40]!r}"

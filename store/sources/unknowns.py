@@ -13,7 +13,7 @@ def unknowns_of(found: Findings) -> tuple[Unknown, ...]:
         ("the time zone of times without an offset", found.without_offset, _TIMEZONE),
         ("the traces themselves: there is feedback alone", found.traces == 0 and found.feedback > 0, _TRACES),
         ("which answers were wrong: there is no feedback", found.feedback == 0, _FEEDBACK),
-        *((f"whether a high `{name}` is good", True, _POLARITY) for name in unclear),
+        *((f'whether a high `{name}` is good: `good = "high"` is a guess', True, _POLARITY) for name in unclear),
         ("what should have been answered: no corrected outputs", found.feedback > 0 and not corrected, _CORRECTED),
         ("when: no trace has a time", found.traces > 0 and found.with_time == 0, _TIMES),
         ("who: no trace names its user", found.traces > 0 and found.users == 0, _USERS),
@@ -43,8 +43,8 @@ _FEEDBACK = (
     "ingest scores, thumbs or labels, also days later and from a file of their own",
 )
 _POLARITY = (
-    "its scores count neither for nor against",
-    'set `[feedback.NAME] good = "high"` or `"low"`, and `threshold`',
+    "nothing; where a low score is good, praise counts as failure and failure as praise",
+    'if it is, set `[feedback.NAME] good = "low"`, and look at its `threshold`',
 )
 _CORRECTED = (
     "retraining, and rules from what users corrected: a reviewer writes each answer",
