@@ -137,6 +137,7 @@ def _mend_sqlite(engine: Engine) -> None:
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA cache_size=-65536")
         cursor.execute(f"PRAGMA wal_autocheckpoint={JOURNAL_PAGES}")
+        cursor.execute(f"PRAGMA journal_size_limit={JOURNAL_PAGES * 4096}")
         cursor.close()
 
     @event.listens_for(engine, "begin")

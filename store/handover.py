@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 
 AHEAD = 8
 """Messages that wait at the most."""
-AHEAD_BYTES = 32 * 1024 * 1024
+AHEAD_BYTES = 16 * 1024 * 1024
 """Bytes of messages that wait, from which no further one is taken."""
 
 
