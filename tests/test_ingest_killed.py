@@ -49,8 +49,13 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def importing(home: Path, log: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "filmroom", "ingest", str(log), "--format", "native"]
+APART = "import sys; from store import reading_apart; reading_apart.WORTH_BYTES = int(sys.argv.pop(1)); "
+START = APART + "from filmroom.main import entry; entry()"
+
+
+def importing(home: Path, log: Path, worth_bytes: int = 1) -> "subprocess.Popen[bytes]":
+    """`filmroom ingest`; the log is read in a process of its own from so many bytes."""
+    command = [sys.executable, "-c", START, str(worth_bytes), "ingest", str(log), "--format", "native"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, cwd=home, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -91,8 +96,8 @@ def test_an_import_killed_at_random_moments_ends_as_an_undisturbed_one(tmp_path:
     seconds = time.monotonic() - began
     chance = random.Random(7)
     ended = []
-    for _ in range(KILLS):
-        process = importing(killed, log)
+    for number in range(KILLS):
+        process = importing(killed, log, worth_bytes=1 if number % 2 else 1 << 40)
         time.sleep(chance.uniform(0.2, 1.0) * seconds)
         process.kill()
         ended.append(process.wait())
