@@ -140,7 +140,7 @@ def test_a_change_says_before_after_who_and_why(bench: Bench) -> None:
     with bench.workspace.store.read() as connection:
         found = why(connection, bench.workspace.project, change.id)
     told = {event["event"]: event["reason"] for event in found["events"]}
-    assert (list(told)[0], bool(told["applied"])) == ("approved", True)
+    assert (next(iter(told)), bool(told["applied"])) == ("approved", True)
 
 
 def test_the_chain_leads_from_what_is_served_back_to_the_traces(bench: Bench) -> None:
