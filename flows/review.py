@@ -1,5 +1,6 @@
 """Review: a person's verdict on a route. Approving applies at once unless a named check refuses."""
 
+import difflib
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +11,7 @@ from flows.apply import apply_correction, no_place
 from flows.replay import replay_correction, tried
 from flows.route import CASES, SATISFIED, propose
 from flows.targets import FLOWS
+from flows.training import labels_of
 from flows.workspace import Workspace
 from models.features.material import Material
 from store.corrections import OPEN, correction, put_correction, put_review, set_state
@@ -155,10 +157,22 @@ def _applied(
         version=change.after,
         live=not learns and live.id == change.release_id,
         undo=f"filmroom undo {change.id}",
-        next="the next turn weighs whether to retrain"
+        next=_unknown_label(workspace, change) + "the next turn weighs whether to retrain"
         if learns
         else f"{'on probation' if change.probation else 'repaired its cases in replay'}: the hold test watches whether it recurs",
     )
+
+
+def _unknown_label(workspace: Workspace, change: Change) -> str:
+    """A word on labels that the model cannot say yet: a class of its own, or a slip."""
+    name = str(change.operations[0].value["model"])
+    known = labels_of(workspace.settings, name) if name in workspace.settings.weights else set()
+    unknown = sorted({str(each.value["label"]) for each in change.operations} - known)
+    if not known or not unknown:
+        return ""
+    near = difflib.get_close_matches(unknown[0], sorted(known), 1)
+    meant = f", and near to `{near[0]}`" if near else ""
+    return f"`{unknown[0]}` is a new class of {name}{meant}: undo it if that was a slip; "
 
 
 def _moved(connection: Connection, workspace: Workspace, found: Correction, to: Target) -> Correction:

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from store.errors import SettingsError
 from store.records import Meaning, Policy, Prices, content_hash, policy_for
 from store.records.policy import Evidence, ProfileName
+from store.settings_errors import faults
 
 FILE_NAME = "filmroom.toml"
 
@@ -286,6 +287,4 @@ def _validated(file: Path, raw: dict[str, object]) -> Settings:
     try:
         return Settings(**raw)  # type: ignore[arg-type]
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"{file}: {where}: {first['msg']}") from error
+        raise SettingsError(f"{file}: {faults(error, Settings)}") from error

@@ -11,6 +11,14 @@ from store.records import Episode, Feedback, Span, Trace
 from store.tables import arrivals, failures, feedback, spans, traces
 
 
+def trace_named(connection: Connection, project: str, external_id: str, sources: Iterable[str]) -> str | None:
+    """The id of the trace that one of `sources` calls `external_id`; None: there is none."""
+    ids = {Trace(project=project, source=source, external_id=external_id).id for source in sources}
+    statement = select(traces.c.id).where(traces.c.id.in_(sorted(ids))).order_by(traces.c.started_us.desc()).limit(1)
+    found: str | None = connection.execute(statement).scalar_one_or_none()
+    return found
+
+
 def episodes(connection: Connection, trace_ids: Sequence[str]) -> list[Episode]:
     """The traces with these ids, in the order asked, with their spans in order and all feedback; unknown ids are left out."""
     trace_rows = {row.id: row for row in _rows(connection, traces, "id", trace_ids)}

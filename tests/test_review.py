@@ -57,6 +57,11 @@ def facts(workspace: Workspace, user: str) -> list[tuple[str, Any]]:
     return [(fact.predicate, fact.value) for fact in found]
 
 
+def test_a_label_that_the_model_cannot_say_yet_is_told(workspace: Workspace) -> None:
+    told = approve(workspace, waiting_in(workspace, "weights"), answer="retrun").next
+    assert told.startswith("`retrun` is a new class of intents, and near to `return`: undo it if that was a slip; ")
+
+
 def test_a_normaliser_is_live_after_approval(workspace: Workspace) -> None:
     done = approve(workspace, waiting_in(workspace, "tooling"))
     [policy] = content(workspace, live(workspace).tooling)["policies"]

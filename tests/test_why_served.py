@@ -54,6 +54,13 @@ def trace_id(number: int) -> str:
     return Trace(source="native", external_id=f"t{number}").id
 
 
+def test_a_trace_is_found_by_the_id_that_its_log_gives_it(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["why", "t900"]) == 0
+    assert f"trace {trace_id(900)}" in capsys.readouterr().out
+
+
 def test_an_answer_names_the_versions_of_all_four_targets(workspace: Workspace) -> None:
     now, served = live(workspace), explained(workspace, trace_id(900))["served_by"]
     assert (served["release"], served["number"]) == (now.id, now.number)

@@ -57,11 +57,14 @@ def why(context: typer.Context, id: str, as_json: Json = False) -> None:
     """What caused a thing, back to the traces, and what it led to."""
     from filmroom.live_state import recurrence
     from store.records import Hold
+    from store.source_names import source_names
+    from store.traces import trace_named
     from store.why import why as explain
 
     session: Session = context.obj
     with session.store() as store, store.read() as connection:
-        found = explain(connection, store.project, id)
+        named = trace_named(connection, store.project, id, source_names(session.settings()))
+        found = explain(connection, store.project, named or id)
     if as_json:
         say_json(found)
         return
