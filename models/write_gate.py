@@ -82,7 +82,11 @@ def judge_write(
     duplicate = next((other for other in in_force if _scope(other) == _scope(fact) and same_value(other, fact)
                       and same_place(other, fact)), None)  # fmt: skip
     if duplicate is not None:
-        return _refused("duplicate", f"{duplicate.id} says so already")
+        return _refused(
+            "duplicate",
+            f"{duplicate.id} says so already; the agent does not use what it "
+            "knows: reroute this to context or tooling, or reject it",
+        )
     wider = next((other for other in in_force if _overrules(other, fact)), None)
     if wider is not None and decided_by is None:
         return _held(f"{wider.id} says {shown(wider)} for {_reach(wider)}, on the word of {wider.source}")
