@@ -81,6 +81,12 @@ def test_a_number_written_as_text_becomes_one(workspace: Workspace) -> None:
     assert value(item) == {"normalisers": {"count": ["number"]}}
 
 
+def test_how_many_of_the_failing_calls_are_mended_is_said(workspace: Workspace) -> None:
+    good = [called(60 + n, ({"id": f"#{n}"}, None), score=1) for n in range(4)]
+    some = [called(40, ({"id": "2"}, "not valid")), called(41, ({"id": "77"}, "not valid"))]
+    assert proposed(workspace, *good, *some)["proposal"]["summary"].endswith("; shown to mend 1 of 2 failing calls")
+
+
 def test_where_nothing_helps_a_ticket_is_opened(workspace: Workspace) -> None:
     item = proposed(workspace, *(called(40 + n, ({"id": n}, "Error: database is gone")) for n in range(4)))
     assert value(item)["tool"] == "find"

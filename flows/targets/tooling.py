@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from flows.targets.contract import Served
 from flows.targets.documents import Section, changed, content, serve, taken_back
 from models.features.material import Material
-from models.features.tooling import argument_repairs, missing_arguments, retry_helps
+from models.features.tooling import argument_repairs, calls_mended, missing_arguments, retry_helps
 from models.steps import arguments, error_text
 from store.errors import NotAllowed
 from store.records import Case, Change, Cluster, Operation, Proposal, Release, Span, Ticket, ToolPolicy, derived_id
@@ -35,8 +35,10 @@ def propose(cluster: Cluster, material: Material) -> Proposal:
     normalisers = argument_repairs(material).get(tool)
     if normalisers:
         shown = "; ".join(f"`{path}`: {', '.join(names)}" for path, names in normalisers.items())
+        mended, failing = calls_mended(material, tool, normalisers)
+        reach = "" if mended == failing else f"; shown to mend {mended} of {failing} failing calls"
         value: dict[str, JsonValue] = {"normalisers": {path: list(names) for path, names in normalisers.items()}}
-        return _policy(tool, f"Normalise the arguments of `{tool}` before the call ({shown})", value)
+        return _policy(tool, f"Normalise the arguments of `{tool}` before the call ({shown}){reach}", value)
     if retry_helps(material, tool):
         return _policy(tool, f"Call `{tool}` up to {RETRIES} more times where it fails", {"retries": RETRIES})
     missing = missing_arguments(material, tool)

@@ -68,6 +68,15 @@ def argument_repairs(material: Material) -> dict[str, dict[str, tuple[str, ...]]
     return found
 
 
+def calls_mended(material: Material, tool: str, normalisers: Mapping[str, tuple[str, ...]]) -> tuple[int, int]:
+    """(failing calls of the tool that these normalisers mend, all of them)."""
+    accepted = _accepted(material.calls)
+    calls = [call for _, call in material.failing_calls if step_name(call) == tool]
+    repairs = [_repairs(material, call, accepted) or {} for call in calls]
+    mended = [each for each in repairs if each and all(normalisers.get(path) == each[path] for path in each)]
+    return len(mended), len(calls)
+
+
 def retry_helps(material: Material, tool: str) -> bool:
     """Whether calling again helps: most calls of the tool that ended in an error are temporary errors, or succeeded when they
     were made once more, anywhere; the tool does succeed; and it is no outage, which outlasts retries.
