@@ -1,23 +1,27 @@
 """The lightweight model: how well and how fast it learns public intents, answers, and is replaced after an approval.
 
-    python benchmarks/train.py [--data FOLDER] [--quick] [--json FILE]
+    python benchmarks/train.py [--data FOLDER] [--quick] [--patch] [--json FILE]
 
 CLINC150 (train and validation rows, in-scope test rows) and Banking77, the default arm, nothing chosen on the test rows;
 accuracy is of the label, whatever the reject threshold says. `FOLDER` has `clinc150/` and `banking77/`. Approval to
 serving is one turn of the loop after the labels of two classes came in: arms, gate, and the model file served. HTTP is
-`POST /v1/predict` with one text at 300 requests a second from another process. `--quick` takes a fifth of CLINC150's
-classes and 5 s of requests.
+`POST /v1/predict` with one text at 300 requests a second from another process. `--quick` takes a fifth
+of CLINC150's classes and 5 s of requests. `--patch` measures patches alone: of twenty classes few rows are known, and for
+each the rows that the live model answers as one same other class are reported, each by a user of its own, routed and
+approved; the seconds are those of the approval, up to the new version being served.
 """
 
 import argparse
 import csv
 import gzip
 import json
+import math
 import statistics
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -28,12 +32,16 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "client"), str(ROOT)]
 
 from benchmarks.live import serving  # noqa: E402
-from flows.champion import found_model  # noqa: E402
+from flows.champion import found_model, live_model  # noqa: E402
+from flows.retrain import Retrained  # noqa: E402
+from flows.review import approve  # noqa: E402
 from flows.turn import turn  # noqa: E402
 from flows.workspace import Workspace, open_workspace  # noqa: E402
+from models.patch import PATCH  # noqa: E402
 from models.text_model import TextModel  # noqa: E402
 from store.ingest import ingest  # noqa: E402
 from store.retrains import retrains_of  # noqa: E402
+from store.review_queue import review_queue  # noqa: E402
 from store.settings import read_settings  # noqa: E402
 from store.sources import read  # noqa: E402
 
@@ -53,6 +61,11 @@ targets = ["weights"]
 """
 TAUGHT = 2
 """Classes whose corrections are approved."""
+
+CORRECTIONS = 20
+KNOWN = 8
+"""Rows of each of their classes that the first model has."""
+PATCHED = SETTINGS.replace("benchmark", "small").replace("champion", "patch = true\nchampion")
 
 
 def clinc150(folder: Path, *, classes: int | None) -> tuple[Rows, Rows]:
@@ -100,13 +113,13 @@ def prediction_speed(model: TextModel, texts: Sequence[str]) -> tuple[float, flo
 
 
 @contextmanager
-def deployment(train: Rows) -> Iterator[Workspace]:
+def deployment(train: Rows, settings: str = SETTINGS) -> Iterator[Workspace]:
     """A store in which the model is founded on all training rows but those of the classes to be taught."""
     with tempfile.TemporaryDirectory(prefix="filmroom-train-") as name:
         home = Path(name)
         with (home / "base.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("text", "label"), *train])
-        (home / "filmroom.toml").write_text(SETTINGS, encoding="utf-8")
+        (home / "filmroom.toml").write_text(settings, encoding="utf-8")
         with open_workspace(read_settings(home / "filmroom.toml"), actor="staff:benchmark", create=True) as workspace:
             found_model(workspace, MODEL)
             yield workspace
@@ -130,14 +143,70 @@ def approval_to_serving(train: Rows) -> tuple[float, str]:
     return seconds, f"{newest.decision}: {newest.reason}"
 
 
-def _log(workspace: Workspace, taught: Rows, answers: Sequence[str]) -> None:
+def patches(train: Rows, test: Rows) -> dict[str, Any]:
+    """Twenty corrections of two classes each on one model, one after the other: seconds, what became of them, accuracy."""
+    labels = sorted({label for _, label in train})
+    thin = labels[:: max(1, len(labels) // CORRECTIONS)][:CORRECTIONS]
+    rows = {label: [row for row in train if row[1] == label] for label in thin}
+    known = [row for row in train if row[1] not in rows] + [row for each in rows.values() for row in each[:KNOWN]]
+    seconds, outcomes = [], []
+    with deployment(known, PATCHED) as workspace:
+        before = _live_accuracy(workspace, test)
+        for label, each in rows.items():
+            taught, answers = _confused(workspace, each[KNOWN:])
+            if not taught:
+                continue
+            _log(workspace, taught, answers, named=label)
+            turn(workspace, run_stage=lambda name, stage, at: Retrained() if name == "retrain" else stage(at))
+            for item in review_queue(workspace.store):
+                started = time.perf_counter()
+                approve(workspace, item["correction"])
+                took = time.perf_counter() - started
+                with workspace.store.read() as connection:
+                    newest = retrains_of(connection, workspace.project, MODEL, 1)[0]
+                outcomes.append(newest.decision if newest.arm == PATCH else "not patched")
+                seconds += [took] if outcomes[-1] == "promoted" else []
+                print(f"{took:6.2f} s  {len(taught):3} rows  {outcomes[-1]}: {newest.reason[:160]}")
+        after = _live_accuracy(workspace, test)
+    return {
+        "patch_median_s": statistics.median(seconds) if seconds else None,
+        "patch_slowest_s": max(seconds, default=None),
+        "patches": dict(Counter(outcomes)),
+        "accuracy_before": before,
+        "accuracy_after": after,
+    }
+
+
+def _confused(workspace: Workspace, rows: Rows) -> tuple[Rows, list[str]]:
+    """Of `rows` of one class those that the live model answers as the other class it confuses them with most."""
+    answers = [answer.label for answer in live_model(workspace, MODEL).predict([text for text, _ in rows])]
+    wrong = Counter(answer for answer, (_, label) in zip(answers, rows, strict=True) if answer != label)
+    other = wrong.most_common(1)[0][0] if wrong else ""
+    found = [row for row, answer in zip(rows, answers, strict=True) if answer == other]
+    return found, [other] * len(found)
+
+
+def _live_accuracy(workspace: Workspace, test: Rows) -> float:
+    model = live_model(workspace, MODEL)
+    return accuracy(model, test) if isinstance(model, TextModel) else math.nan
+
+
+def _log(workspace: Workspace, taught: Rows, answers: Sequence[str], named: str = "") -> None:
     """The model's answers to the rows, and the labels that people gave."""
     lines: list[dict[str, Any]] = []
     for i, ((text, label), answer) in enumerate(zip(taught, answers, strict=True)):
         span = {"id": "p", "kind": "predict", "name": MODEL, "input": text, "output": answer}
-        lines.append({"type": "trace", "id": str(i), "input": text, "output": answer, "spans": [span]})
+        lines.append({"type": "trace", "id": f"{named}{i}", "input": text, "output": answer, "spans": [span]})
         lines.append(
-            {"type": "feedback", "id": "l", "trace": str(i), "span": "p", "name": "label", "corrected_output": label}
+            {
+                "type": "feedback",
+                "id": "l",
+                "trace": f"{named}{i}",
+                "span": "p",
+                "name": "label",
+                "corrected_output": label,
+                "principal": f"user {i}",
+            }
         )
     path = workspace.settings.home / "log.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -189,13 +258,14 @@ def measure(folder: Path, *, quick: bool) -> dict[str, Any]:
     bank_train, bank_test = banking77(folder)
     bank, bank_fit_s = fitted(bank_train)
     full_s, outcome = approval_to_serving(train)
+    patched = patches(train, test)
     p99, reached = http_p99(train, [text for text, _ in test], 5.0 if quick else 20.0)
     return {
         "clinc150_accuracy": accuracy(model, test),
         "clinc150_fit_s": fit_s,
         "banking77_accuracy": accuracy(bank, bank_test),
         "banking77_fit_s": bank_fit_s,
-        "approval_to_serving_s": {"patch": None, "full": full_s},
+        "approval_to_serving_s": {"patch": patched["patch_median_s"], "full": full_s},
         "approval_outcome": outcome,
         "predict_p50_ms": p50,
         "http_p99_ms": p99,
@@ -216,14 +286,27 @@ def report(found: dict[str, Any], *, quick: bool) -> None:
     )
 
 
+def report_patches(found: dict[str, Any]) -> None:
+    """The headline."""
+    print(
+        f"\npatches: {found['patches']}; approval to serving {found['patch_median_s']} s (median), {found['patch_slowest_s']} s "
+        f"(slowest); accuracy {found['accuracy_before']:.4f} before, {found['accuracy_after']:.4f} after"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--patch", action="store_true")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    found = measure(asked.data, quick=asked.quick)
-    report(found, quick=asked.quick)
+    if asked.patch:
+        found = patches(*clinc150(asked.data, classes=30 if asked.quick else None))
+        report_patches(found)
+    else:
+        found = measure(asked.data, quick=asked.quick)
+        report(found, quick=asked.quick)
     if asked.json is not None:
         asked.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

@@ -22,7 +22,10 @@ from store.changes import changes_of
 from store.corrections import correction, set_state
 from store.errors import FilmroomError
 from store.ledger import record_event
-from store.records import Change, GateStage, Retrain, RetrainDecision
+from store.records import Change, DatasetRow, GateStage, Retrain, RetrainDecision, Version
+from store.releases import live_release
+
+AGAIN = "the next turn weighs it again"
 
 
 def train(
@@ -91,15 +94,11 @@ def _told(
         else f"{arm}: the gate's {failed[0].stage} stage says {failed[0].verdict}: {failed[0].sentence}"
     )
     row = new_row(workspace, data.name, decision, reason, to_yes=gate.to_yes(stages), numbers=numbers)
-    return row.model_copy(update={"arm": arm, "gate": stages, "metrics": _metrics(stages)})
+    return row.model_copy(update={"arm": arm, "gate": stages, "metrics": gate.metrics(stages)})
 
 
 def _checks(data: TrainingData) -> dict[str, bool | None]:
     return {"rows": bool(data.new), "base": bool(data.base), "digest": bool(data.digest)}
-
-
-def _metrics(stages: Sequence[GateStage]) -> dict[str, float | None]:
-    return {f"{stage.stage}_{name}": value for stage in stages for name, value in stage.numbers.items()}
 
 
 def _promote(workspace: Workspace, data: TrainingData, row: Retrain, model: Model, verdict: TriggerVerdict) -> Retrain:
@@ -110,19 +109,28 @@ def _promote(workspace: Workspace, data: TrainingData, row: Retrain, model: Mode
         made = keep(workspace, data.name, model, row.arm or "", rows, parent=parent)
     except FilmroomError as error:
         return leave_row(workspace, row.model_copy(update={"decision": "refused", "reason": str(error)}))
-    done = row.model_copy(
-        update={
-            "version": made.id,
-            "parent": parent,
-            "reason": f"{row.reason}; {verdict.reason}",
-        }
-    )
+    told = row.model_copy(update={"reason": f"{row.reason}; {verdict.reason}"})
+    return serve_candidate(workspace, data.name, made, told, data.rows)
+
+
+def serve_candidate(
+    workspace: Workspace, name: str, made: Version, row: Retrain, learnt: Sequence[DatasetRow]
+) -> Retrain:
+    """Serve a version that passed the gate in place of its parent, and leave `row`, which says so, with its causes.
+
+    Where another version went live since, nothing is served and the row says refused.
+    """
+    done = row.model_copy(update={"version": made.id, "parent": made.parent})
     with workspace.write() as connection:
-        corrections = sorted({each.row.correction_id for each in data.new if each.row.correction_id})
+        if live_release(connection, workspace.project).models.get(name) != made.parent:
+            moved = {"decision": "refused", "reason": f"{name}: another version went live meanwhile", "to_yes": AGAIN}
+            record_row(connection, workspace, row.model_copy(update=moved), causes=[])
+            return row.model_copy(update=moved)
+        corrections = sorted({each.correction_id for each in learnt if each.correction_id})
         record_row(connection, workspace, done, causes=[*corrections, *done.trace_ids])
         record_event(connection, workspace.project, at_us=done.at_us, actor=workspace.actor, event="made",
                      subject=made.id, reason=done.reason, causes=[done.id])  # fmt: skip
-        promote(connection, workspace, data.name, made, reason=done.reason)
+        promote(connection, workspace, name, made, reason=done.reason)
         _settle(connection, workspace, corrections)
     return done
 

@@ -13,6 +13,10 @@ from flows.workspace import Workspace
 from models.arms import ARMS, DEFAULT_ARM, Model, Task, fit_arm
 from models.artifacts import Manifest, environment, load, save, unchanged_by_saving
 from models.dataset import dataset_digest, text_of
+from models.fitting import BASE
+from models.ground import Ground, ground_of, save_ground
+from models.patch import FROM_ROWS, Patched
+from models.text_model import TextModel
 from store.errors import NotFound, Refused
 from store.records import DatasetRow, Version
 
@@ -33,9 +37,9 @@ def live_model(workspace: Workspace, name: str) -> Model:
 
 
 def arm_of(value: Version | None) -> str:
-    """The arm that made a version; the default one where there is none."""
+    """The arm that made a version, or the one beneath its patches; the default one where there is none."""
     content = value.content if value is not None else None
-    name = str(content.get("arm")) if isinstance(content, dict) else DEFAULT_ARM
+    name = str(content.get("refit") or content.get("arm")) if isinstance(content, dict) else DEFAULT_ARM
     return name if name in ARMS else DEFAULT_ARM
 
 
@@ -47,6 +51,18 @@ def task_of(workspace: Workspace, name: str) -> Task:
         in_scope_rejection=section.in_scope_rejection,
         seed=workspace.settings.seed,
     )
+
+
+def patches(workspace: Workspace, name: str, base: Sequence[DatasetRow]) -> bool:
+    """Whether corrections of this model are patched: as the settings say, or where it has many base rows."""
+    asked = workspace.settings.weights[name].patch
+    return len(base) >= FROM_ROWS if asked is None else asked
+
+
+def ground_names(value: Version) -> dict[str, str] | None:
+    """Where the ground of a version's patches lies; None: it keeps none."""
+    names = value.content.get("ground") if isinstance(value.content, dict) else None
+    return {str(key): str(name) for key, name in names.items()} if isinstance(names, dict) else None
 
 
 def found_model(workspace: Workspace, name: str) -> Version:
@@ -67,10 +83,12 @@ def found_model(workspace: Workspace, name: str) -> Version:
 
 
 def keep(
-    workspace: Workspace, name: str, model: Model, arm: str, rows: Sequence[DatasetRow], *, parent: str | None
-) -> Version:
+    workspace: Workspace, name: str, model: Model, arm: str, rows: Sequence[DatasetRow], *, parent: str | None,
+    patched: Patched | None = None, live: Version | None = None,
+) -> Version:  # fmt: skip
     """Write the model file, check that it answers as the model in memory does, and describe it as a version.
 
+    What a later patch needs is written beside it. `patched` says how the model was patched out of the version `live`.
     Raises Refused where the file answers otherwise.
     """
     digest = dataset_digest(rows)
@@ -79,7 +97,13 @@ def keep(
     canaries = [text_of(row) for row in rows[:CANARIES]]
     if not unchanged_by_saving(model, load(workspace.artifacts, artifact), canaries):
         raise Refused(f"the saved model of {name} answers otherwise than the trained one: it is not served")
-    content: JsonValue = {"artifact": artifact, "training": digest, "arm": arm, "rows": len(rows)}
+    content: dict[str, JsonValue] = {"artifact": artifact, "training": digest, "arm": arm, "rows": len(rows)}
+    if live is not None:
+        content["refit"] = arm_of(live)
+    ground = _ground(workspace, name, model, rows) if patched is None else patched.ground
+    if ground is not None:
+        known = None if live is None else ground_names(live)
+        content["ground"] = {**save_ground(ground, workspace.artifacts, known)}
     return Version(
         project=workspace.project,
         target="weights",
@@ -88,6 +112,13 @@ def keep(
         parent=parent,
         created_us=workspace.clock(),
     )
+
+
+def _ground(workspace: Workspace, name: str, model: Model, rows: Sequence[DatasetRow]) -> Ground | None:
+    base = [row for row in rows if row.source == BASE]
+    if not isinstance(model, TextModel) or not model.is_one_vs_rest or not patches(workspace, name, base):
+        return None
+    return ground_of(model, [text_of(row) for row in base])
 
 
 def code_version() -> str:

@@ -33,7 +33,9 @@ class Reviewed(Record):
     version: str | None = None
     """The target's version after the change; for memory its position."""
     live: bool = False
-    """Whether the running program gets it now; training data waits for a retrain."""
+    """Whether the running program gets it now; training data waits for a retrain, but where a patch serves it."""
+    model: str | None = None
+    """The model whose training data it joined."""
     undo: str | None = None
     """The command that takes it back."""
     next: str = ""
@@ -48,9 +50,10 @@ def approve(
     Where the settings name a replay hook, the change is tried first, unless that was done already.
     """
     _replay_first(workspace, correction_id, answer, to)
-    return workspace.decided(
+    done = workspace.decided(
         lambda connection: _approve(connection, workspace, correction_id, answer=answer, reason=reason, to=to)
     )
+    return _patched(workspace, done)
 
 
 def reroute(
@@ -58,9 +61,10 @@ def reroute(
 ) -> Reviewed:
     """Send the correction to another target. With what that target needs it is applied at once, else it waits for the answer."""
     _replay_first(workspace, correction_id, answer, to)
-    return workspace.decided(
+    done = workspace.decided(
         lambda connection: _reroute(connection, workspace, correction_id, to=to, answer=answer, reason=reason)
     )
+    return _patched(workspace, done)
 
 
 def reject(workspace: Workspace, correction_id: str, *, reason: str = "") -> Reviewed:
@@ -71,6 +75,21 @@ def reject(workspace: Workspace, correction_id: str, *, reason: str = "") -> Rev
 def defer(workspace: Workspace, correction_id: str, *, reason: str = "") -> Reviewed:
     """Not now: it stays in the queue, behind the others."""
     return _close(workspace, correction_id, "defer", reason, "it waits at the end of the queue")
+
+
+def _patched(workspace: Workspace, done: Reviewed) -> Reviewed:
+    """What was approved for a large model's weights is learnt at once, where a patch of the touched classes passes its gate."""
+    if done.model is None or done.state != "approved":
+        return done
+    from flows.patch import patch
+
+    row = patch(workspace, done.model, done.correction)
+    if row is None:
+        return done
+    if row.decision == "promoted":
+        served = {"state": "applied", "live": True, "next": f"{row.version} is served: {row.reason}"}
+        return done.model_copy(update=served)
+    return done.model_copy(update={"next": f"{row.reason}; {done.next}"})
 
 
 def _replay_first(workspace: Workspace, correction_id: str, answer: JsonValue, to: Target | None) -> None:
@@ -156,6 +175,7 @@ def _applied(
         change=change.id,
         version=change.after,
         live=not learns and live.id == change.release_id,
+        model=str(change.operations[0].value["model"]) if learns else None,
         undo=f"filmroom undo {change.id}",
         next=_unknown_label(workspace, change) + "the next turn weighs whether to retrain"
         if learns

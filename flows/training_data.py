@@ -11,6 +11,7 @@ from flows.workspace import Workspace
 from models.arms import Task
 from models.dataset import prepare, suspect_labels
 from models.fitting import BASE, refitting
+from models.patch import PATCH
 from store.records import DatasetRow, Retrain, Version
 from store.retention import DAY_US
 from store.retrains import retrains_of
@@ -58,14 +59,19 @@ class TrainingData:
         return [each.served for each in self.new]
 
     @property
+    def full(self) -> list[Retrain]:
+        """Evaluations of the trigger, newest first; those of patches, which have one of their own, are left out."""
+        return [each for each in self.evaluations if each.arm != PATCH]
+
+    @property
     def since_promotion(self) -> list[Retrain]:
         """Evaluations since the live version was promoted, newest first."""
-        return list(takewhile(lambda each: each.decision not in ("promoted", "rolled_back"), self.evaluations))
+        return list(takewhile(lambda each: each.decision not in ("promoted", "rolled_back"), self.full))
 
     @property
     def since_training(self) -> list[Retrain]:
         """Evaluations since anything was trained, newest first."""
-        return list(takewhile(lambda each: each.decision == "skipped", self.evaluations))
+        return list(takewhile(lambda each: each.decision == "skipped", self.full))
 
     @property
     def refused(self) -> list[Retrain]:
@@ -105,7 +111,7 @@ def assemble(
     workspace: Workspace, name: str, live: Version | None, rows: Sequence[Labelled], evaluations: Sequence[Retrain]
 ) -> TrainingData:
     """Parts the rows that the live version has learnt from those it has not, and holds the suspects among the latter."""
-    learnt = _learnt(live, evaluations)
+    learnt = learnt_traces(live, evaluations)
     base_set = training_rows(workspace.settings, name)
     old = [each for each in rows if each.row.trace_id in learnt]
     fresh = [each for each in rows if each.row.trace_id not in learnt]
@@ -146,7 +152,7 @@ def _suspects(
     return [position for position in found if position >= len(old)]
 
 
-def _learnt(live: Version | None, evaluations: Sequence[Retrain]) -> set[str]:
+def learnt_traces(live: Version | None, evaluations: Sequence[Retrain]) -> set[str]:
     """Traces that the live version and its ancestors have learnt from."""
     made = {each.version: each for each in evaluations if each.decision == "promoted"}
     learnt: set[str] = set()

@@ -99,7 +99,7 @@ def _evidence(workspace: Workspace, data: TrainingData) -> EvidenceVerdict:
 
 def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
     """What is known before a probe, in the best case: every failure repaired, nothing broken, no machine time."""
-    counts = Counter(each.decision for each in data.evaluations)
+    counts = Counter(each.decision for each in data.full)
     here = {each.arm for each in data.refused if each.data_digest == data.digest}
     arms = candidates(data.incumbent, data.barred)
     asked = workspace.policy.reviewer is None
@@ -130,6 +130,6 @@ def _with_probe(known: TriggerInputs, data: TrainingData, probed: Probe) -> Trig
             "broken": probed.broken,
             "slices": probed.slices,
             "fit_s": probed.seconds / FOLDS,
-            "gate_s": next((each.seconds for each in data.evaluations if each.arm), FIRST_GATE_S),
+            "gate_s": next((each.seconds for each in data.full if each.arm), FIRST_GATE_S),
         }
     )

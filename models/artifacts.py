@@ -8,7 +8,6 @@ business.
 import hashlib
 import io
 import json
-import os
 import platform
 import zipfile
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ import skops.io
 from pydantic import Field, JsonValue, ValidationError
 
 from models.exceptions import ExceptionModel
+from models.files import write_whole
 from models.text_model import TextModel
 from store.errors import ModelRefused
 from store.records.production import Record
@@ -54,17 +54,16 @@ def environment() -> dict[str, str]:
 
 
 def save(model: TextModel | ExceptionModel, folder: Path, manifest: Manifest) -> str:
-    """Writes `model` and its manifest into `folder` and returns the digest under which `load` finds it.
-
-    A temporary name, fsync, then a rename: a killed process leaves no half file under the final name.
-    """
+    """Writes `model` and its manifest into `folder` and returns the digest under which `load` finds it."""
     folder.mkdir(parents=True, exist_ok=True)
     kind = "text" if isinstance(model, TextModel) else "exceptions"
     data = _reproducible(skops.io.dumps({"format": FORMAT, "kind": kind, "parts": model.parts()}))
     digest = hashlib.sha256(data).hexdigest()
-    _write(artifact_path(folder, digest), data)
+    write_whole(artifact_path(folder, digest), data)
     filled = manifest.model_copy(update={"artifact": digest})
-    _write(folder / f"{digest}.json", json.dumps(filled.model_dump(mode="json"), indent=1, sort_keys=True).encode())
+    write_whole(
+        folder / f"{digest}.json", json.dumps(filled.model_dump(mode="json"), indent=1, sort_keys=True).encode()
+    )
     return digest
 
 
@@ -160,17 +159,3 @@ def _opened(path: Path, data: bytes) -> Mapping[str, Any]:
     if not isinstance(content, dict):
         raise ModelRefused(f"{path}: holds {type(content).__name__}, not a model of ours; delete it")
     return content
-
-
-def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    handle = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -63,6 +63,11 @@ def passed(stages: Sequence[GateStage]) -> bool:
     return bool(stages) and all(stage.verdict == "passed" for stage in stages)
 
 
+def metrics(stages: Sequence[GateStage]) -> dict[str, float | None]:
+    """The numbers of all stages, each under its stage's name."""
+    return {f"{stage.stage}_{name}": value for stage in stages for name, value in stage.numbers.items()}
+
+
 def to_yes(stages: Sequence[GateStage]) -> str:
     """The shortest way from a refusal to a pass, computed from the numbers; empty where it passed."""
     ways = [_WAYS[stage.stage](stage.numbers) for stage in stages if stage.verdict != "passed"]

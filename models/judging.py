@@ -37,13 +37,13 @@ def judge_rows(
     base, new, task = out_of_fold.base, out_of_fold.new, out_of_fold.task
     after = out_of_fold.answers(arm)
     fresh = [
-        _judged(new[i], served[i], after[i], task, in_cluster=True, golden=golden)
+        judged_row(new[i], served[i], after[i], task, in_cluster=True, golden=golden)
         for i in range(len(new))
         if arm.name == incumbent or is_judging(new[i], task.seed)
     ]
     before = out_of_fold.base_answers(ARMS[incumbent], with_new=False)
     pairs = zip(base, before, out_of_fold.base_answers(arm, with_new=True), strict=True)
-    return (*(_judged(row, old, new_, task, in_cluster=False, golden=golden) for row, old, new_ in pairs), *fresh)
+    return (*(judged_row(row, old, new_, task, in_cluster=False, golden=golden) for row, old, new_ in pairs), *fresh)
 
 
 def judge_calibration(arm: Arm, out_of_fold: OutOfFold, *, incumbent: str) -> Calibrated | None:
@@ -76,9 +76,10 @@ def _example(change: Literal["newly right", "newly wrong"], row: JudgedRow) -> C
     )
 
 
-def _judged(
+def judged_row(
     row: DatasetRow, before: str | None, after: str | None, task: Task, *, in_cluster: bool, golden: frozenset[str]
 ) -> JudgedRow:
+    """One row with the champion's answer `before` and the challenger's `after`; `in_cluster`: it came since the champion."""
     digest = content_hash(row.input)
     return JudgedRow(
         row=digest,

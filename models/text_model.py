@@ -3,8 +3,9 @@
 Which representation and learner to try stands in `models.arms`, where it is stored in `models.artifacts`.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,13 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
     "logistic": lambda seed: LogisticRegression(C=10.0, tol=1e-3, max_iter=1000, random_state=seed),
     "complement_nb": lambda seed: ComplementNB(),
 }
+
+
+class HeldOut(NamedTuple):
+    """Texts that a fit predicted by a model which had not learnt them, and their decisions, shape (n, classes)."""
+
+    texts: tuple[str, ...]
+    decisions: Floats
 
 
 class Prediction(Record):
@@ -77,6 +85,8 @@ class TextModel:
         self.estimator_fits = 0
         self.temperature = 1.0
         self.classes: Labels = np.array([], dtype=np.str_)
+        self.held_out: HeldOut | None = None
+        """The first fold of the calibration, in scope; None: never fitted here, or there was none."""
         self._vectoriser: Any = None
         self._features: TextFeatures | None = None
         self._classifier: Any = None
@@ -121,7 +131,14 @@ class TextModel:
         if not texts:
             return ()
         X = self.features(texts)
-        decisions = self._decisions(self._classifier, X)
+        return self.decided(X, self.decisions(X))
+
+    def decisions(self, X: Any) -> Floats:
+        """Scores over `classes` of sparse features, shape (n, classes); a class that was never seen scores lowest."""
+        return self._decisions(self._classifier, X)
+
+    def decided(self, X: Any, decisions: Floats) -> tuple[Prediction, ...]:
+        """The predictions that follow from features (n, d) and decisions (n, classes)."""
         best = decisions.argmax(axis=1)
         confidence = softmax(decisions * self.temperature, axis=1)[np.arange(len(best)), best]
         rejected = self._reject.rejects(X, margins(decisions))
@@ -130,9 +147,15 @@ class TextModel:
             for i, p, r in zip(best, confidence, rejected, strict=True)
         )
 
+    def answers(self, X: Any, decisions: Floats) -> list[str | None]:
+        """The answers alone of `decided`."""
+        rejected = self._reject.rejects(X, margins(decisions))
+        labels = self.classes[decisions.argmax(axis=1)].tolist()
+        return [None if turned_away else label for label, turned_away in zip(labels, rejected, strict=True)]
+
     def probabilities(self, texts: Sequence[str]) -> Floats:
         """Probabilities over `classes`, shape (n, classes), the reject model left out."""
-        decisions = self._decisions(self._classifier, self.features(texts))
+        decisions = self.decisions(self.features(texts))
         return np.asarray(softmax(decisions * self.temperature, axis=1))
 
     def features(self, texts: Sequence[str]) -> Any:
@@ -140,6 +163,25 @@ class TextModel:
         if self._features is None:
             self._features = TextFeatures(self._vectoriser)
         return self._features.of(texts)
+
+    @property
+    def is_one_vs_rest(self) -> bool:
+        """Whether each class has a column of its own, which can be learnt without the others."""
+        return self.learner == "linear_svc" and len(self._classifier.coef_) == len(self.classes)
+
+    def with_columns(self, columns: Mapping[str, tuple[npt.NDArray[np.float64], float]]) -> "TextModel":
+        """A copy with the (weights, intercept) of some classes; the others, and who is turned away, stay as they are.
+
+        Only where `is_one_vs_rest`.
+        """
+        model = copy(self)
+        model._classifier, model.held_out, model.estimator_fits = copy(self._classifier), None, 0
+        coef, intercept = self._classifier.coef_.copy(order="F"), self._classifier.intercept_.copy()
+        for label, (weights, constant) in columns.items():
+            at = int(np.searchsorted(self.classes, label))
+            coef[at], intercept[at] = weights, constant
+        model._classifier.coef_, model._classifier.intercept_ = coef, intercept
+        return model
 
     def parts(self) -> dict[str, Any]:
         """Everything needed to rebuild it: plain values, arrays and scikit-learn estimators."""
@@ -178,6 +220,8 @@ class TextModel:
             if len(np.unique(y[known])) > 1:
                 decisions[test] = self._decisions(self._fitted(X[known], y[known], w[known]), X[test])
         judged: Bools = np.isfinite(decisions).all(axis=1)
+        held = [i for i in (folds[0][1] if folds else ()) if judged[i] and in_scope[i]]
+        self.held_out = HeldOut(tuple(texts[i] for i in held), decisions[held].astype(np.float32))
         if not (judged & in_scope).any():
             raise ValueError(f"{len(y)} rows: too few to predict any of them out of fold")
         self.temperature = _temperature(

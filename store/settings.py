@@ -133,6 +133,8 @@ class WeightsSection(Section):
     """Label that means: none of the classes. It trains the reject model only."""
     champion: Literal["ours", "logged"] = "logged"
     """`logged`: another service predicts, and its logged answers stand for it; `ours`: filmroom founds and serves it."""
+    patch: bool | None = None
+    """Whether an approved correction is learnt at once by its own classes alone; None: where there are 5,000 base rows."""
     in_scope_rejection: float = Field(default=0.1, ge=0, lt=1)
     """Share of in-scope inputs the reject threshold may turn away."""
 

@@ -64,7 +64,7 @@ class Retrain(Record):
     numbers: dict[str, float | None] = Field(default_factory=dict)
     """What the trigger weighed: avoidable loss, cost, evidence."""
     arm: str | None = None
-    """The arm that reached the gate; None: none was trained."""
+    """The arm that reached the gate, or `patch`; None: none was trained."""
     arms: tuple[dict[str, JsonValue], ...] = ()
     """Every arm tried: name, selection score, seconds, error, and `curve`: what it had learnt and answered after
     each fold."""
