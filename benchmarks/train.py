@@ -131,7 +131,7 @@ def approval_to_serving(train: Rows) -> tuple[float, str]:
     few = {label: [row for row in train if row[1] == label] for label in labels}
     known = [row for row in train if row[1] not in labels] + [row for label in labels for row in few[label][:5]]
     taught = [row for label in labels for row in few[label][5:]]
-    with deployment(known) as workspace:
+    with deployment(known, SETTINGS.replace("champion", "patch = false\nchampion")) as workspace:
         model = TextModel().fit([text for text, _ in known], [label for _, label in known])
         answers = [answer.label for answer in model.predict([text for text, _ in taught])]
         _log(workspace, taught, answers)
@@ -140,6 +140,8 @@ def approval_to_serving(train: Rows) -> tuple[float, str]:
         seconds = time.perf_counter() - started
         with workspace.store.read() as connection:
             newest = retrains_of(connection, workspace.project, MODEL, 1)[0]
+        for arm in newest.arms:
+            print(f"{arm['arm']}: {arm['seconds']:.1f} s, {arm['error'] or arm['score']}")
     return seconds, f"{newest.decision}: {newest.reason}"
 
 

@@ -13,7 +13,7 @@ from flows.workspace import Workspace
 from models import minimum_evidence
 from models.arms import Probe, candidates, probe, probe_learnt
 from models.minimum_evidence import EvidenceCase, EvidenceVerdict
-from models.out_of_fold import FOLDS, OutOfFold
+from models.out_of_fold import OutOfFold
 from models.trigger import TriggerInputs, TriggerVerdict, evaluate, pays_if_it_passes, settled_without_probe
 from store.errors import FilmroomError
 from store.records import Retrain
@@ -52,7 +52,7 @@ def weighed(workspace: Workspace, data: TrainingData, started: float) -> Retrain
     if settled is not None:
         return leave_row(workspace, _told(skipped, settled, evidence))
     out_of_fold = OutOfFold(data.base, data.rows, data.task)
-    found = _with_probe(known, data, probe(out_of_fold, data.served, incumbent=data.incumbent))
+    found = _with_probe(known, data, probe(out_of_fold, data.served, incumbent=data.incumbent), out_of_fold.folds)
     if pays_if_it_passes(found, policy=workspace.policy, prices=workspace.settings.prices):
         learnt = probe_learnt(out_of_fold, incumbent=data.incumbent) if found.learnt_rows else (0, 0)
         found = found.model_copy(update={"learnt": learnt})
@@ -123,13 +123,13 @@ def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
     )
 
 
-def _with_probe(known: TriggerInputs, data: TrainingData, probed: Probe) -> TriggerInputs:
+def _with_probe(known: TriggerInputs, data: TrainingData, probed: Probe, folds: int) -> TriggerInputs:
     return known.model_copy(
         update={
             "repaired": probed.repaired,
             "broken": probed.broken,
             "slices": probed.slices,
-            "fit_s": probed.seconds / FOLDS,
+            "fit_s": probed.seconds / folds,
             "gate_s": next((each.seconds for each in data.full if each.arm), FIRST_GATE_S),
         }
     )

@@ -13,9 +13,10 @@ from pydantic import JsonValue
 from models.exceptions import BREAK_COST
 from models.fitting import ARMS, BASE, DEFAULT_ARM, Arm, Model, Task, fit_arm, truth_of
 from models.judging import judge_rows
-from models.out_of_fold import OutOfFold
+from models.out_of_fold import FOLDS_OF_MANY, OutOfFold
 from models.sequential import mcnemar_one_sided
-from models.splits import JUDGING_SHARE, is_judging
+from models.splits import JUDGING_SHARE, is_judging, sample_of
+from models.text_model import MANY_ROWS
 from store.records.production import Record
 
 __all__ = [
@@ -117,9 +118,9 @@ def probe_learnt(out_of_fold: OutOfFold, *, incumbent: str) -> tuple[int, int]:
     """(repaired, broken) among the production rows that the champion has learnt: refits with the new rows against without."""
     arm, base = ARMS[incumbent], out_of_fold.base
     before, after = (out_of_fold.base_answers(arm, with_new=with_new) for with_new in (False, True))
-    asked = [i for i in range(len(base)) if base[i].source != BASE]
-    truths = [truth_of(base[i], out_of_fold.task) for i in asked]
-    return _changes(truths, [before[i] for i in asked], [after[i] for i in asked])
+    rows = zip((base[i] for i in out_of_fold.asked_base), before, after, strict=True)
+    learnt = [(truth_of(row, out_of_fold.task), old, new) for row, old, new in rows if row.source != BASE]
+    return _changes(*([each[part] for each in learnt] for part in range(3)))
 
 
 def candidates(incumbent: str, barred: Sequence[str] = ()) -> tuple[Arm, ...]:
@@ -138,6 +139,8 @@ def try_arms(
 ) -> tuple[ArmTrial, ...]:
     """Every arm in reach of the budget, the one to use first, scored on the choosing rows only.
 
+    Of many base rows a sample is learnt.
+
     The incumbent's arm stays unless another one's lead passes an exact test at 5 %: 3-0 decides nothing.
 
     Each choosing row is predicted by a model trained on the base rows, on the choosing rows of the other folds and on
@@ -146,7 +149,13 @@ def try_arms(
     """
     new, task = out_of_fold.new, out_of_fold.task
     chosen = [i for i in range(len(new)) if not is_judging(new[i], task.seed)]
-    choosing = OutOfFold(out_of_fold.base, [new[i] for i in chosen], task, folds=CHOOSING_FOLDS)
+    many = len(out_of_fold.base) >= MANY_ROWS
+    choosing = OutOfFold(
+        sample_of(out_of_fold.base, MANY_ROWS),
+        [new[i] for i in chosen],
+        task,
+        folds=FOLDS_OF_MANY if many else CHOOSING_FOLDS,
+    )
     answers = [served[i] for i in chosen]
     started = time.monotonic()
     trials: list[ArmTrial] = []

@@ -5,11 +5,12 @@ Every row that was considered gets an entry saying whether it is in and why; not
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from models.reject import Floats
+from models.one_vs_rest import fit_one_vs_rest
+from models.reject import Floats, linear_scores
 from models.text_features import REPRESENTATIONS
 from models.text_model import FOLDS, LEARNERS, MANY_ROWS, Labels, text_folds
 from store.records.identity import canonical_json, content_hash
@@ -18,6 +19,8 @@ from store.records.weights import DatasetRow
 
 FEWEST_ROWS = 30
 """Below it no label is held as suspect."""
+MANY_FOLDS = 3
+"""Of many rows: two thirds of them are enough to dispute a label."""
 SUSPECT_SHARE = 0.05
 """Share of the correction rows held back for a second look at the most."""
 
@@ -116,10 +119,21 @@ def _ordered_confidence(texts: list[str], labels: Labels, seed: int) -> tuple[Fl
     classes, y = np.unique(labels, return_inverse=True)
     X = REPRESENTATIONS["word_char"](len(texts) >= MANY_ROWS).fit_transform(texts)
     scores = np.full((len(texts), len(classes)), -1.0)
-    for train, test in text_folds(texts, FOLDS, seed=seed):
+    many = len(texts) >= MANY_ROWS
+    near: Any = None
+    for train, test in text_folds(texts, MANY_FOLDS if many else FOLDS, seed=seed):
         if len(np.unique(labels[train])) < 3:
             continue
-        model = LEARNERS["linear_svc"](seed).fit(X[train], labels[train])
+        model = LEARNERS["linear_svc"](seed)
+        if many:
+            start = (
+                None
+                if near is None or len(np.unique(labels[train])) < len(near.classes_)
+                else linear_scores(near, X[train])
+            )
+            near = fit_one_vs_rest(model, X[train], labels[train], np.ones(len(train)), start=start, seed=seed)
+        else:
+            model.fit(X[train], labels[train])
         scores[np.ix_(test, np.searchsorted(classes, model.classes_))] = model.decision_function(X[test])
     rows = np.arange(len(y))
     own = scores[rows, y].copy()

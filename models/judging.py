@@ -42,13 +42,14 @@ def judge_rows(
         if arm.name == incumbent or is_judging(new[i], task.seed)
     ]
     before = out_of_fold.base_answers(ARMS[incumbent], with_new=False)
-    pairs = zip(base, before, out_of_fold.base_answers(arm, with_new=True), strict=True)
+    asked = [base[i] for i in out_of_fold.asked_base]
+    pairs = zip(asked, before, out_of_fold.base_answers(arm, with_new=True), strict=True)
     return (*(judged_row(row, old, new_, task, in_cluster=False, golden=golden) for row, old, new_ in pairs), *fresh)
 
 
 def judge_calibration(arm: Arm, out_of_fold: OutOfFold, *, incumbent: str) -> Calibrated | None:
     """Calibration over the base rows in scope, by refits that have not seen them; None without such rows."""
-    truths = [truth_of(row, out_of_fold.task) for row in out_of_fold.base]
+    truths = [truth_of(out_of_fold.base[i], out_of_fold.task) for i in out_of_fold.asked_base]
     sides = []
     for side, with_new in ((ARMS[incumbent], False), (arm, True)):
         predictions = out_of_fold.base_predictions(side, with_new=with_new)

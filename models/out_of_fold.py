@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from models.dataset import text_of
 from models.fitting import Arm, Model, Task, fit_arm
 from models.splits import folds_of
-from models.text_model import Prediction
+from models.text_model import MANY_ROWS, Prediction
 from store.records.weights import DatasetRow
 
 Answers = list[str | None]
@@ -15,6 +15,8 @@ FOLDS = 5
 """Over the correction rows: refits on halves learn from half of them and repair too little."""
 BASE_FOLDS = 3
 """Over the base rows, where both sides of a comparison are refitted."""
+FOLDS_OF_MANY = 2
+"""Over the correction rows where there are many base rows: a refit on half the corrections still has all of those."""
 
 
 class OutOfFold:
@@ -24,12 +26,17 @@ class OutOfFold:
     """
 
     def __init__(
-        self, base: Sequence[DatasetRow], new: Sequence[DatasetRow], task: Task, *, folds: int = FOLDS
+        self, base: Sequence[DatasetRow], new: Sequence[DatasetRow], task: Task, *, folds: int | None = None
     ) -> None:
-        self.base, self.new, self.task, self.folds = base, new, task, folds
+        self.base, self.new, self.task = base, new, task
+        many = len(base) >= MANY_ROWS
+        self.folds = folds or (FOLDS_OF_MANY if many else FOLDS)
+        fold_of = folds_of(base, BASE_FOLDS)
+        self.asked_base = [i for i in range(len(base)) if not many or fold_of[i] == 0]
+        """Positions of the base rows that are asked: all of them, of many one fold in three."""
         self.estimator_fits = 0
         """Calls of an estimator's `fit` so far."""
-        self._fold_of = folds_of(new, folds)
+        self._fold_of = folds_of(new, self.folds)
         self._known: dict[tuple[str, int], Predictions] = {}
         self._known_base: dict[tuple[str, bool], Predictions] = {}
 
@@ -57,7 +64,10 @@ class OutOfFold:
         return [prediction.answer for prediction in self._known[arm.name, fold]]
 
     def base_answers(self, arm: Arm, *, with_new: bool) -> Answers:
-        """Answers to all base rows by models of the other base folds and, `with_new`, of new rows apart from them too."""
+        """Answers to the base rows asked, in order of `asked_base`, by models of the other base folds.
+
+        `with_new`: and of new rows apart from them.
+        """
         return [prediction.answer for prediction in self.base_predictions(arm, with_new=with_new)]
 
     def base_predictions(self, arm: Arm, *, with_new: bool) -> Predictions:
@@ -69,12 +79,12 @@ class OutOfFold:
     def _on_base(self, arm: Arm, with_new: bool) -> Predictions:
         fold_of, new_fold_of = folds_of(self.base, BASE_FOLDS), folds_of(self.new, BASE_FOLDS)
         found: dict[int, Prediction] = {}
-        for fold in range(BASE_FOLDS):
+        for fold in sorted({int(fold_of[i]) for i in self.asked_base}):
             held = [i for i in range(len(self.base)) if fold_of[i] == fold]
             known = [row for row, other in zip(self.base, fold_of, strict=True) if other != fold]
             fresh = [row for row, other in zip(self.new, new_fold_of, strict=True) if with_new and other != fold]
             found |= dict(zip(held, self._asked(arm, known, fresh, [self.base[i] for i in held]), strict=True))
-        return [found[i] for i in range(len(self.base))]
+        return [found[i] for i in self.asked_base]
 
     def _asked(
         self, arm: Arm, base: Sequence[DatasetRow], new: Sequence[DatasetRow], held: Sequence[DatasetRow]

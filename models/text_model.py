@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import ComplementNB
 from sklearn.svm import LinearSVC
 
+from models.calibration import LOWEST, fit_temperature
+from models.one_vs_rest import fit_one_vs_rest
 from models.reject import Bools, Floats, Folds, RejectModel, linear_scores, margins
 from models.text_features import REPRESENTATIONS, TextFeatures, with_vocabularies, without_vocabularies
 from store.records.production import Record
@@ -26,7 +27,6 @@ FOLDS = 5
 MANY_ROWS = 5_000
 """From here on one fold in five is predicted out of fold, not all five: one extra fit instead of five. Terms of one row
 alone are left out."""
-_LOWEST = -1e9
 
 
 LEARNERS: dict[str, Callable[[int], Any]] = {
@@ -90,6 +90,7 @@ class TextModel:
         self._vectoriser: Any = None
         self._features: TextFeatures | None = None
         self._classifier: Any = None
+        self._nearby: Any = None
         self._reject = RejectModel(in_scope_rejection=in_scope_rejection, seed=seed)
 
     @property
@@ -124,6 +125,7 @@ class TextModel:
         X = self._vectoriser.fit_transform(texts)
         self._calibrate(texts, X, y, w, in_scope, live)
         self._classifier = self._fitted(X[in_scope], y[in_scope], w[in_scope])
+        self._nearby = None
         return self
 
     def predict(self, texts: Sequence[str]) -> tuple[Prediction, ...]:
@@ -218,13 +220,15 @@ class TextModel:
         for train, test in folds:
             known = train[in_scope[train]]
             if len(np.unique(y[known])) > 1:
-                decisions[test] = self._decisions(self._fitted(X[known], y[known], w[known]), X[test])
+                fold = self._fitted(X[known], y[known], w[known])
+                decisions[test] = self._decisions(fold, X[test])
+                self._nearby = fold
         judged: Bools = np.isfinite(decisions).all(axis=1)
         held = [i for i in (folds[0][1] if folds else ()) if judged[i] and in_scope[i]]
         self.held_out = HeldOut(tuple(texts[i] for i in held), decisions[held].astype(np.float32))
         if not (judged & in_scope).any():
             raise ValueError(f"{len(y)} rows: too few to predict any of them out of fold")
-        self.temperature = _temperature(
+        self.temperature = fit_temperature(
             decisions[judged & in_scope], np.searchsorted(self.classes, y[judged & in_scope])
         )
         positions = np.full(len(y), -1)
@@ -237,11 +241,20 @@ class TextModel:
     def _fitted(self, X: Any, y: Labels, w: Floats) -> Any:
         classifier = LEARNERS[self.learner](self.seed)
         self.estimator_fits += 1
-        classifier.fit(X, y, sample_weight=w)
+        if self.learner == "linear_svc" and len(y) >= MANY_ROWS // 2 and len(np.unique(y)) > 2:
+            fit_one_vs_rest(classifier, X, y, w, start=self._start(X, y), seed=self.seed)
+        else:
+            classifier.fit(X, y, sample_weight=w)
         if hasattr(classifier, "coef_"):
             # sparse @ a C-ordered coef_.T copies all of it at each call (scikit-learn issue 6186)
             classifier.coef_ = np.asfortranarray(classifier.coef_)
         return classifier
+
+    def _start(self, X: Any, y: Labels) -> Floats | None:
+        """What the model of the last fold says: near what a fit of all rows will."""
+        if self._nearby is None or len(np.unique(y)) != len(self.classes):
+            return None
+        return self._decisions(self._nearby, X)
 
     def _decisions(self, classifier: Any, X: Any) -> Floats:
         """Scores over `classes`, shape (n, classes); a class the classifier never saw scores lowest."""
@@ -250,7 +263,7 @@ class TextModel:
             raw = np.column_stack([-raw, raw])
         if not np.isfinite(raw).all():
             raise ValueError("the learner's scores are not finite")
-        scores = np.full((raw.shape[0], len(self.classes)), _LOWEST)
+        scores = np.full((raw.shape[0], len(self.classes)), LOWEST)
         scores[:, np.searchsorted(self.classes, classifier.classes_)] = raw
         return scores
 
@@ -276,20 +289,3 @@ def text_folds(texts: Sequence[str], folds: int, *, seed: int) -> Folds:
 
 def _within(fold: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], positions: npt.NDArray[np.int64]) -> Any:
     return tuple(kept[kept >= 0] for kept in (positions[fold[0]], positions[fold[1]]))
-
-
-def _temperature(decisions: Floats, truth: npt.NDArray[np.int64]) -> float:
-    """The factor on the scores with the least log-loss, in [exp(-3), exp(4)]; one row of unknown label is mixed in.
-
-    Guo et al., On Calibration of Modern Neural Networks (ICML 2017), section 4.
-    """
-    seen = decisions[np.arange(len(truth)), truth] > _LOWEST
-    scores, rows = decisions[seen], np.arange(int(seen.sum()))
-    if not len(rows):
-        return 1.0
-
-    def loss(log_factor: float) -> float:
-        logs = log_softmax(scores * np.exp(log_factor), axis=1)
-        return float(-logs[rows, truth[seen]].sum() - logs.mean())
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-3, 4), method="bounded").x))
