@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from flows.apply import start_hold
+from flows.cases import judge_cases
 from flows.champion import keep
 from flows.history import leave_row, new_row, record_row
 from flows.serving import promote
@@ -79,7 +80,8 @@ def _judge(
     questioned = data.rows if workspace.policy.reviewer is None else []
     found, fits = influences(model, arm, data.base, questioned, task=data.task)
     out_of_fold.estimator_fits += model.estimator_fits + fits
-    return (*stages, gate.judge_sources(found)), model
+    cases = judge_cases(workspace, data.name, data.live, model)
+    return (*stages, gate.judge_sources(found), *cases), model
 
 
 def _told(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.candidate import serve_candidate
+from flows.cases import judge_cases
 from flows.champion import ground_names, keep, load_model, patches, task_of
 from flows.history import leave_row, new_row
 from flows.serving import artifact_of, live_version
@@ -113,6 +114,7 @@ def _weighed(workspace: Workspace, name: str, found: _Material, started: float) 
         "held out": bool(made.held),
     }
     stages = judge_patch(judged, policy=workspace.policy, checks=checks, look=found.look)
+    stages = (*stages, *judge_cases(workspace, name, found.live, made.model))
     row = _told(workspace, name, found, stages, evidence)
     row = row.model_copy(
         update={

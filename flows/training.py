@@ -2,13 +2,14 @@
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from flows.labels import principal_of, step_of
 from flows.workspace import Workspace
-from models.steps import label_in
+from models.steps import label_in, text_of
 from store.errors import MappingError, SettingsError
 from store.exposures import judged
 from store.records import DatasetRow, Record, Rejected, Span
@@ -33,13 +34,24 @@ class Labelled(Record):
 
 
 def training_rows(settings: Settings, name: str) -> tuple[DatasetRow, ...]:
-    """The base set of a model; empty without a training file. Raises SettingsError or MappingError, naming file and column."""
+    """The base set of a model without its sealed cases; empty without a training file.
+
+    Raises SettingsError or MappingError, naming file and column.
+    """
+    rows = case_rows(settings, name, "training")
+    apart = _sealed(settings, name)
+    return tuple(row for row in rows if _key(row) not in apart) if apart else rows
+
+
+def case_rows(settings: Settings, name: str, kind: Literal["training", "golden", "sealed"]) -> tuple[DatasetRow, ...]:
+    """The rows of one of the model's files; empty where the settings name none. Raises as `training_rows`."""
     section = settings.weights[name]
-    if section.training is None:
+    given: str | None = getattr(section, kind)
+    if given is None:
         return ()
-    path = settings.home / section.training
+    path = settings.home / given
     if not path.is_file():
-        raise SettingsError(f"[weights.{name}] training: {path}: no such file")
+        raise SettingsError(f"[weights.{name}] {kind}: {path}: no such file")
     stamp = path.stat()
     return _rows_of(path, stamp.st_mtime_ns, stamp.st_size, section.input, section.output)
 
@@ -50,8 +62,16 @@ def labels_of(settings: Settings, name: str) -> set[str]:
     return {row.label for row in training_rows(settings, name)} | ({outside} if outside else set())
 
 
+def _sealed(settings: Settings, name: str) -> set[str]:
+    return {_key(row) for row in case_rows(settings, name, "sealed")}
+
+
+def _key(row: DatasetRow) -> str:
+    return text_of(row.input).strip().lower()
+
+
 def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[Labelled, ...]:
-    """Corrections approved for the model and answers confirmed by feedback, oldest first."""
+    """Corrections approved for the model and answers confirmed by feedback, oldest first; sealed inputs are left out."""
     section = workspace.settings.weights[name]
     corrected = {row["trace_id"]: row for row in dataset_of(connection, workspace.project, name)}
     known = {episode.trace.id: episode for episode in episodes(connection, list(corrected))}
@@ -76,7 +96,9 @@ def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[L
         )
         found.append(Labelled(row=learnt, served=_served(step, section), failed=True))
     found += _confirmed(connection, workspace, name, section, skip=set(corrected))
-    return tuple(sorted(found, key=lambda each: (each.row.at_us or 0, each.row.trace_id or "")))
+    apart = _sealed(workspace.settings, name)
+    known_rows = [each for each in found if not apart or _key(each.row) not in apart]
+    return tuple(sorted(known_rows, key=lambda each: (each.row.at_us or 0, each.row.trace_id or "")))
 
 
 def _confirmed(

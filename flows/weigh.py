@@ -7,7 +7,7 @@ from flows.candidate import train
 from flows.champion import found_model
 from flows.history import leave_row, new_row
 from flows.serving import live_version
-from flows.training import training_rows
+from flows.training import case_rows, training_rows
 from flows.training_data import TrainingData, gather
 from flows.workspace import Workspace
 from models import minimum_evidence
@@ -29,6 +29,7 @@ def weigh(workspace: Workspace, name: str) -> Retrain:
         if not training_rows(workspace.settings, name):
             return leave_row(workspace, new_row(workspace, name, "skipped", "no training file: there is nothing to refit on",
                                           to_yes=f"set `training` under [weights.{name}]"))  # fmt: skip
+        case_rows(workspace.settings, name, "golden")  # a file that is missing is said before anything is trained
         _found_if_new(workspace, name)
         data = gather(workspace, name)
     except FilmroomError as error:

@@ -139,6 +139,18 @@ def _poison_way(numbers: Mapping[str, float | None]) -> str:
     return "look at that source's labels (`filmroom trust`), or name it under `[policy] trusted`"
 
 
+def _golden_way(numbers: Mapping[str, float | None]) -> str:
+    return "another arm, or labels of cases like the golden one" if numbers["cases"] else "add cases to the golden file"
+
+
+def _sealed_way(numbers: Mapping[str, float | None]) -> str:
+    if not numbers["cases"]:
+        return "add cases to the sealed file"
+    if "newly_wrong" not in numbers:
+        return 'let filmroom serve the model (`champion = "ours"`), or name no sealed file'
+    return "another arm, or more labels: this one loses cases that nothing learnt from"
+
+
 _WAYS = {
     "integrity": _integrity_way,
     "target": _target_way,
@@ -147,6 +159,8 @@ _WAYS = {
     "flips": _flips_way,
     "calibration": _calibration_way,
     "poison": _poison_way,
+    "golden": _golden_way,
+    "sealed": _sealed_way,
 }
 
 

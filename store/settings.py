@@ -125,6 +125,10 @@ class WeightsSection(Section):
     task: Literal["text"] = "text"
     training: str | None = None
     """CSV or JSONL the champion was trained on."""
+    golden: str | None = None
+    """CSV or JSONL of cases, in the training file's columns, that must stay right; None: there are none."""
+    sealed: str | None = None
+    """CSV or JSONL of cases, in the same columns, that nothing is ever trained on and the gate scores; None: there are none."""
     input: str = "text"
     """Column of the training file with the input."""
     output: str = "label"

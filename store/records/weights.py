@@ -28,7 +28,7 @@ class DatasetRow(Record):
 class GateStage(Record):
     """One test of the gate, with the numbers that decided it."""
 
-    stage: Literal["integrity", "target", "global", "slices", "flips", "calibration", "poison"]
+    stage: Literal["integrity", "target", "global", "slices", "flips", "calibration", "poison", "golden", "sealed"]
     verdict: Literal["passed", "failed", "not measured"]
     """`not measured` refuses, as `failed` does."""
     numbers: dict[str, float | None] = Field(default_factory=dict)
