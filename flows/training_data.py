@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from flows.champion import arm_of, task_of
+from flows.champion_elsewhere import as_answered_today
 from flows.serving import live_version
 from flows.training import Labelled, labelled, training_rows
 from flows.workspace import Workspace
@@ -104,7 +105,11 @@ def gather(workspace: Workspace, name: str) -> TrainingData:
         live = live_version(connection, workspace.project, name)
         rows = labelled(connection, workspace, name)
         evaluations = retrains_of(connection, workspace.project, name)
-    return assemble(workspace, name, live, rows, evaluations)
+    learnt = learnt_traces(live, evaluations)
+    fresh = [each for each in rows if each.row.trace_id not in learnt]
+    asked = as_answered_today(name, workspace.settings.weights[name], fresh)
+    old = [each for each in rows if each.row.trace_id in learnt]
+    return assemble(workspace, name, live, [*old, *asked], evaluations)
 
 
 def assemble(

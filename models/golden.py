@@ -4,17 +4,26 @@ Both are put to the very model that would be served.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from models.dataset import text_of
-from models.fitting import Model, Task, truth_of
+from models.fitting import Task, truth_of
 from models.gate_stages import pairs_of
 from models.judging import judged_row
+from models.text_model import Prediction
 from store.records.weights import DatasetRow, GateStage
 
 Cases = Sequence[DatasetRow]
 
 
-def golden(cases: Cases, champion: Model | None, challenger: Model, task: Task) -> GateStage:
+class Answering(Protocol):
+    """What answers texts: a model here, or one elsewhere."""
+
+    def predict(self, texts: Sequence[str]) -> tuple[Prediction, ...]:
+        """One prediction a text, in order."""
+
+
+def golden(cases: Cases, champion: Answering | None, challenger: Answering, task: Task) -> GateStage:
     """No case that the champion answers rightly is lost; without its model (None) all of them count as right now."""
     if not cases:
         return GateStage(
@@ -35,7 +44,7 @@ def golden(cases: Cases, champion: Model | None, challenger: Model, task: Task) 
     return GateStage(stage="golden", verdict="failed" if any(lost) else "passed", numbers=numbers, sentence=sentence)
 
 
-def sealed(cases: Cases, champion: Model | None, challenger: Model, task: Task) -> GateStage:
+def sealed(cases: Cases, champion: Answering | None, challenger: Answering, task: Task) -> GateStage:
     """The sealed cases lose no more than a slice of the traffic may; without the champion's model it is not measured."""
     if not cases or champion is None:
         why = "the file has no case" if not cases else "what the champion answers to sealed cases is not known"
@@ -61,5 +70,5 @@ def sealed(cases: Cases, champion: Model | None, challenger: Model, task: Task) 
     )
 
 
-def _answers(model: Model, cases: Cases) -> list[str | None]:
+def _answers(model: Answering, cases: Cases) -> list[str | None]:
     return [prediction.answer for prediction in model.predict([text_of(row) for row in cases])]

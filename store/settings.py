@@ -135,12 +135,20 @@ class WeightsSection(Section):
     """Column of the training file with the label."""
     out_of_scope: str | None = None
     """Label that means: none of the classes. It trains the reject model only."""
-    champion: Literal["ours", "logged"] = "logged"
-    """`logged`: another service predicts, and its logged answers stand for it; `ours`: filmroom founds and serves it."""
+    champion: str = Field(default="logged", pattern=r"^(ours|logged|https?://\S+)$")
+    """`logged`: another service predicts, and its logged answers stand for it; `ours`: filmroom founds and serves it; an http
+    address: another service predicts, and is asked there what it answers now."""
+    champion_token_env: str | None = None
+    """Environment variable with the bearer token of that address; None: none is sent."""
     patch: bool | None = None
     """Whether an approved correction is learnt at once by its own classes alone; None: where there are 5,000 base rows."""
     in_scope_rejection: float = Field(default=0.1, ge=0, lt=1)
     """Share of in-scope inputs the reject threshold may turn away."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another service is asked for the champion's answers."""
+        return self.champion not in ("ours", "logged")
 
 
 class PolicySection(Section):
