@@ -62,6 +62,8 @@ targets = ["weights"]
 TAUGHT = 2
 """Classes whose corrections are approved."""
 
+DAYS, DAY_S = 4, 86_400
+"""The days after the founding over which the answers were given: a release is seen for three before it is replaced."""
 CORRECTIONS = 20
 KNOWN = 8
 """Rows of each of their classes that the first model has."""
@@ -198,7 +200,8 @@ def _log(workspace: Workspace, taught: Rows, answers: Sequence[str], named: str 
     lines: list[dict[str, Any]] = []
     for i, ((text, label), answer) in enumerate(zip(taught, answers, strict=True)):
         span = {"id": "p", "kind": "predict", "name": MODEL, "input": text, "output": answer}
-        lines.append({"type": "trace", "id": f"{named}{i}", "input": text, "output": answer, "spans": [span]})
+        asked = {"type": "trace", "id": f"{named}{i}", "started": time.time() + i % DAYS * DAY_S}
+        lines.append({**asked, "input": text, "output": answer, "spans": [span]})
         lines.append(
             {
                 "type": "feedback",

@@ -89,7 +89,9 @@ class TrainingData:
     def windows(self) -> int:
         """Windows since the last training, or the first release: turns that found other rows, or days of the log."""
         turns = {each.data_digest for each in self.since_training if each.data_digest} | {self.digest}
-        trained = {each.trace_id for each in self.base} | {id_ for each in self.refused for id_ in each.trace_ids}
+        patched = {id_ for each in self.evaluations if each.arm == PATCH for id_ in each.trace_ids}
+        learnt = {each.trace_id for each in self.base} - patched
+        trained = learnt | {id_ for each in self.refused for id_ in each.trace_ids}
         times = [(each.row.at_us, each.row.trace_id in trained) for each in self.labelled if each.row.at_us is not None]
         last_us = max((at_us for at_us, is_trained in times if is_trained), default=-1)
         return max(len(turns), len({at_us // DAY_US for at_us, _ in times if at_us > last_us}))

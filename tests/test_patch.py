@@ -146,6 +146,7 @@ def test_a_full_retrain_after_a_patch_refits_the_arm_beneath(workspace: Workspac
     approved(workspace)
     data = gather(workspace, "intents")
     assert (data.incumbent, data.learnt_rows, len(data.since_training)) == ("word_char_svc", 20, 1)
+    assert data.windows == 3  # the days of the log: a patch begins no new count
 
 
 def test_too_few_rows_patch_nothing_and_the_row_says_what_is_missing(workspace: Workspace) -> None:
