@@ -64,6 +64,8 @@ def _told(place: str, errors: Sequence[Mapping[str, Any]], settings: type[BaseMo
         return "no such setting; " + (f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}")
     if kind in _NUMBERS:
         return f"it must be {_NUMBERS[kind].format(**context)}, not {first['input']!r}"
+    if kind == "string_pattern_mismatch":
+        return f"{first['input']!r} does not fit {context['pattern']}"
     if kind == "value_error":
         return str(context.get("error", first["msg"]))
     wanted = next((word for name, word in _KINDS.items() if kind.startswith(name)), None)
