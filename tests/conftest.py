@@ -12,10 +12,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.postgres import Server, find_programs, running
+
+if TYPE_CHECKING:
+    from tests.commands import Run
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 PREFECT_HOME = Path(tempfile.mkdtemp(prefix="filmroom-prefect-"))
@@ -84,3 +88,12 @@ def store_url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty store, once of each kind."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> "Run":
+    """One command in the test's own folder."""
+    from tests.commands import runner
+
+    monkeypatch.chdir(tmp_path)
+    return runner(capfd)

@@ -2,46 +2,22 @@
 
 import contextlib
 import gzip
-import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
 
-from filmroom.main import main
 from store.database import open_store
 from store.leases import holding
+from tests.commands import Run, value
 from tests.shop_log import bad_argument, forgotten_fact, make_home, satisfied, trace, unwritten_rule, write_lines
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Run one command in an empty folder; returns its exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        capfd.readouterr()
-        code = main(list(arguments))
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run_command
-
-
-def as_json(result: tuple[int, str, str]) -> Any:
-    code, out, err = result
-    assert code == 0, err
-    return json.loads(out)
 
 
 def small_log(folder: Path) -> Path:
@@ -60,19 +36,19 @@ def accepted_call(number: int) -> dict[str, Any]:
 
 def test_day_one_from_a_log_to_an_applied_correction(run: Run, tmp_path: Path) -> None:
     log = str(small_log(tmp_path))
-    assert as_json(run("init", "--from", log, "--json"))["written"]
-    assert as_json(run("ingest", log, "--json")) == {
+    assert value(run("init", "--from", log, "--json"))["written"]
+    assert value(run("ingest", log, "--json")) == {
         "read": 75, "stored": 75, "duplicate": 0, "quarantined": 0, "traces": 25, "spans": 25, "feedback": 25,
         "format": "native"}  # fmt: skip
-    turned = as_json(run("run", "--json"))
+    turned = value(run("run", "--json"))
     assert (turned["traces_seen"], turned["failures"], turned["routes"]["review"]) == (25, 5, 1)
-    [item] = as_json(run("review", "list", "--json"))
+    [item] = value(run("review", "list", "--json"))
     assert (item["failures"], item["certified"]) == (5, False)
-    done = as_json(run("review", "approve", item["correction"], "--json"))
+    done = value(run("review", "approve", item["correction"], "--json"))
     assert done["live"]
     assert done["undo"] == f"filmroom undo {done['change']}"
-    assert as_json(run("why", done["change"], "--json"))["kind"] == "change"
-    assert as_json(run("doctor", "--json"))["ok"]
+    assert value(run("why", done["change"], "--json"))["kind"] == "change"
+    assert value(run("doctor", "--json"))["ok"]
 
 
 def test_thumbs_only_asks_for_an_answer_and_takes_it(run: Run, tmp_path: Path) -> None:
@@ -82,11 +58,11 @@ def test_thumbs_only_asks_for_an_answer_and_takes_it(run: Run, tmp_path: Path) -
     run("init", "--from", log)
     run("ingest", log)
     run("run")
-    [item] = as_json(run("review", "list", "--json"))
+    [item] = value(run("review", "list", "--json"))
     code, _, err = run("review", "approve", item["correction"])
     assert (code, err.count("\n")) == (1, 1)
     moved = run("review", "reroute", item["correction"], "--to", "context", "--answer", "Confirm first.", "--json")
-    assert as_json(moved)["live"]
+    assert value(moved)["live"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +115,7 @@ def test_a_broken_line_is_kept_apart_and_the_rest_is_read(run: Run, tmp_path: Pa
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join([*lines[:10], '{"type": "trace", "id":\n', *lines[10:]]))
     run("init")
-    done = as_json(run("ingest", str(log), "--json"))
+    done = value(run("ingest", str(log), "--json"))
     assert (done["stored"], done["quarantined"]) == (75, 1)
     _, _, err = run("ingest", str(log))
     assert f"{log}:11:" in err
@@ -185,7 +161,7 @@ def test_a_second_turn_meanwhile_is_one_line(run: Run, tmp_path: Path) -> None:
 
 def test_scan_changes_nothing(run: Run, tmp_path: Path) -> None:
     log = small_log(tmp_path)
-    found = as_json(run("scan", str(log), "--json"))
+    found = value(run("scan", str(log), "--json"))
     assert (found["failures"], found["cost_usd"], len(found["clusters"])) == (5, 5.0, 1)
     assert found["clusters"][0]["next"]
     assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
@@ -193,13 +169,13 @@ def test_scan_changes_nothing(run: Run, tmp_path: Path) -> None:
 
 def test_init_keeps_what_is_there(run: Run, tmp_path: Path) -> None:
     (tmp_path / "filmroom.toml").write_text("seed = 7\n")
-    assert not as_json(run("init", "--json"))["written"]
+    assert not value(run("init", "--json"))["written"]
     assert (tmp_path / "filmroom.toml").read_text() == "seed = 7\n"
 
 
 def test_init_from_says_what_is_unknown_and_what_that_switches_off(run: Run, tmp_path: Path) -> None:
     log = write_lines(tmp_path / "log.jsonl", [{"type": "trace", "id": "1", "input": "hi", "output": "ho"}])
-    unknowns = as_json(run("init", "--from", str(log), "--json"))["unknowns"]
+    unknowns = value(run("init", "--from", str(log), "--json"))["unknowns"]
     assert any("no feedback" in each["what"] for each in unknowns)
     assert all(each["switches_off"] and each["to_do"] for each in unknowns)
 
@@ -211,8 +187,8 @@ def test_settings_written_from_hostile_names_can_be_read(run: Run, tmp_path: Pat
         {"type": "feedback", "trace": "t1", "name": name, "score": 0, "label": "\u202e]\n"},
     ]
     log = write_lines(tmp_path / "log.jsonl", lines)
-    assert as_json(run("init", "--from", str(log), "--json"))["written"]
-    assert as_json(run("status", "--json"))["project"] == "default"
+    assert value(run("init", "--from", str(log), "--json"))["written"]
+    assert value(run("status", "--json"))["project"] == "default"
 
 
 def test_history_gives_every_evaluation(run: Run, tmp_path: Path) -> None:
@@ -220,7 +196,7 @@ def test_history_gives_every_evaluation(run: Run, tmp_path: Path) -> None:
     run("init")
     run("ingest", str(small_log(tmp_path)))
     run("run")
-    [row] = as_json(run("history", "--json"))
+    [row] = value(run("history", "--json"))
     assert (row["decision"], row["model"]) == ("skipped", "intents")
     assert {"retrain", "time", "reason", "arm", "version", "parent", "metrics", "gate", "seconds"} <= row.keys()
 
@@ -240,8 +216,8 @@ def kill_somewhere(folder: Path, after_s: float) -> bool:
 
 def end_state(run: Run) -> dict[str, Any]:
     """Everything a turn decides, without times."""
-    status = as_json(run("status", "--json"))
-    queue = as_json(run("review", "list", "--json"))
+    status = value(run("status", "--json"))
+    queue = value(run("review", "list", "--json"))
     return {
         "failures": status["failures"],
         "clusters": status["clusters"],
@@ -273,7 +249,7 @@ def test_a_gzipped_log_is_read(run: Run, tmp_path: Path) -> None:
     log = small_log(tmp_path)
     (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(log.read_bytes()))
     run("init")
-    assert as_json(run("ingest", "log.jsonl.gz", "--json"))["stored"] == 75
+    assert value(run("ingest", "log.jsonl.gz", "--json"))["stored"] == 75
 
 
 def test_names_from_a_log_steer_no_terminal(run: Run, tmp_path: Path) -> None:
@@ -284,7 +260,7 @@ def test_names_from_a_log_steer_no_terminal(run: Run, tmp_path: Path) -> None:
     run("init")
     run("ingest", log)
     run("run")
-    [item] = as_json(run("review", "list", "--json"))
+    [item] = value(run("review", "list", "--json"))
     for command in (("review", "list"), ("review", "show", item["correction"]), ("scan", log)):
         _, out, _ = run(*command)
         assert "\x1b" not in out
@@ -314,7 +290,7 @@ def test_init_from_a_table_of_unknown_columns_leaves_a_mapping_to_fill_in(run: R
     empty = '# columns = { id = "", time = "", user = "", input = "", output = "", label = "" }'
     mapped = 'columns = { id = "num", input = "frage", output = "antwort" }'
     file.write_text(file.read_text().replace(empty, mapped))
-    assert as_json(run("ingest", "t.csv", "--json"))["traces"] == 1
+    assert value(run("ingest", "t.csv", "--json"))["traces"] == 1
 
 
 def test_a_binary_file_is_refused_in_one_line(run: Run, tmp_path: Path) -> None:
@@ -344,7 +320,7 @@ def test_a_database_of_another_program_is_left_alone_with_one_advice(run: Run, t
 def test_what_init_says_of_a_score_is_what_it_writes(run: Run, tmp_path: Path) -> None:
     lines = [trace(1, input="a", output="b"), {"type": "feedback", "trace": "t1", "name": "x7", "score": 3}]
     log = write_lines(tmp_path / "log.jsonl", lines)
-    found = as_json(run("init", "--from", str(log), "--json"))["unknowns"]
+    found = value(run("init", "--from", str(log), "--json"))["unknowns"]
     assert [each["what"] for each in found if "x7" in each["what"]] == [
         'whether a high `x7` is good: `good = "high"` is a guess'
     ]
@@ -355,6 +331,6 @@ def test_labels_of_a_second_file_find_their_predictions(run: Run, tmp_path: Path
     (tmp_path / "p.csv").write_text("id,text,y_pred\n1,hello,greet\n2,bye,greet\n")
     (tmp_path / "l.csv").write_text("id,y_true\n2,part\n1,greet\n")
     run("init", "--from", "p.csv")
-    assert as_json(run("ingest", "p.csv", "--json"))["traces"] == 2
-    assert as_json(run("ingest", "l.csv", "--json"))["feedback"] == 2
-    assert as_json(run("run", "--json"))["failures"] == 1
+    assert value(run("ingest", "p.csv", "--json"))["traces"] == 2
+    assert value(run("ingest", "l.csv", "--json"))["feedback"] == 2
+    assert value(run("run", "--json"))["failures"] == 1

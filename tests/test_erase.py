@@ -2,38 +2,20 @@
 
 import json
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from filmroom.main import main
+from tests.commands import Run, value
 from tests.shop_log import bad_argument, forgotten_fact, make_home, misread, satisfied, write_lines
-
-Run = Callable[..., tuple[int, str, str]]
 
 STREET = "Quittenweg 17b"
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path) -> None:
     make_home(tmp_path)
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        capfd.readouterr()
-        code = main(list(arguments))
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run_command
-
-
-def value(result: tuple[int, str, str]) -> Any:
-    code, out, err = result
-    assert code == 0, err
-    return json.loads(out)
 
 
 def told_street(number: int) -> list[dict[str, Any]]:

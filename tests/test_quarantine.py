@@ -1,43 +1,18 @@
 """What cannot be read: kept, listed, read again once its cause is mended, or discarded."""
 
 import io
-import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from filmroom.main import main
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.commands import Run, value
 
 GOOD = '{"type": "trace", "id": "1", "started": "2026-01-05T10:00:00Z", "input": "a"}'
 NAIVE = '{"type": "trace", "id": "2", "started": "2026-01-05T10:00:00", "input": "b"}'
 CUT = '{"type": "trace", "id": "3", "started": "2026-01-05T10:00:00Z", "input": "c"'
 WRONG = '{"type": "trace", "id": "4", "input": "d", "feedback": [{"name": "thumb", "score": "x"}]}'
 SETTINGS = '[sources.log]\nformat = "native"\n'
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """One command in an empty folder; returns its exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        capfd.readouterr()
-        code = main(list(arguments))
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run_command
-
-
-def value(result: tuple[int, str, str]) -> Any:
-    code, out, err = result
-    assert code == 0, err
-    return json.loads(out)
 
 
 def ingested(run: Run, folder: Path, *lines: str, name: str = "log.jsonl") -> Path:
