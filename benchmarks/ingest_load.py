@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -45,6 +46,26 @@ def write_log(path: Path, *, traces: int | None = None, size: int | None = None)
                     "status": "ok", "spans": steps}  # fmt: skip
             written += file.write(json.dumps(line) + "\n")
             number += 1
+    return number
+
+
+def write_langfuse(path: Path, size: int) -> int:
+    """Write so many bytes as a Langfuse export, one JSON array of observations; returns how many traces."""
+    pool, chance, written, number = texts(), random.Random(4), 0, 0
+    with path.open("w", encoding="utf-8") as file:
+        while written < size:
+            moment = datetime.fromtimestamp(START_NS // 1_000_000_000 + number, tz=UTC)
+            for step, kind in enumerate(("SPAN", "GENERATION", "SPAN", "GENERATION")):
+                row: dict[str, object] = {
+                    "id": f"o{number}.{step}", "trace_id": f"t{number}", "project_id": "p", "type": kind,
+                    "parent_observation_id": f"o{number}.0" if step else None,
+                    "start_time": f"{moment:%Y-%m-%d %H:%M:%S}.{step:06d}", "end_time": None, "name": f"step {step}",
+                    "level": "DEFAULT", "input": chance.choice(pool), "output": chance.choice(pool), "metadata": {},
+                    "user_id": f"u{number % 100}", "session_id": f"s{number // 5}", "trace_name": "support",
+                }  # fmt: skip
+                written += file.write((",\n" if written else "[") + json.dumps(row))
+            number += 1
+        file.write("]")
     return number
 
 
