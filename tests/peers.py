@@ -5,6 +5,7 @@ outside the repository.
 unless it is installed. `FILMROOM_TEST_CACHE` names another folder than `~/.cache/filmroom-tests`.
 """
 
+import fcntl
 import os
 import signal
 import socket
@@ -37,6 +38,21 @@ def programs(name: str) -> Path:
     installed = folder / ".installed"
     if not installed.exists() and WANTED != "1":
         pytest.skip(f"{name} is not installed; FILMROOM_TEST_PEERS=1 installs it in {folder}")
+    with _alone(name):
+        _install(name, folder, installed)
+    return folder / "bin"
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """While no other process, such as another worker of the tests, installs it."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _install(name: str, folder: Path, installed: Path) -> None:
     if not installed.exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
@@ -44,7 +60,6 @@ def programs(name: str) -> Path:
         if name in ALONE:
             subprocess.run([*pip, "--no-deps", *ALONE[name]], check=True)
         installed.touch()
-    return folder / "bin"
 
 
 @contextmanager
