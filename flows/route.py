@@ -1,6 +1,6 @@
 """Cluster and route: failures with the same fingerprint become one cluster, and each cluster gets a place, or a person."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -15,6 +15,7 @@ from models.features.material import Material
 from models.fingerprint import cluster_name, fingerprint
 from models.judge_opinion import CASES as SHOWN
 from models.router import Decision, decide
+from models.way import ways_to_decide
 from store.corrections import attempts, open_correction, put_correction, put_route, route_of
 from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
 from store.ledger import events_of, record_event
@@ -179,6 +180,7 @@ def _route(
     deployment = deployment.model_copy(update={"calibration": around.calibration.counts})
     evidence = weigh(cases, around.satisfied, deployment=deployment, policy=workspace.policy, batch=around.batch)
     evidence |= said
+    replayed = _replayed(connection, history)
     decision = decide(
         evidence,
         deployment=deployment,
@@ -186,7 +188,7 @@ def _route(
         failures=each.failures,
         router=around.calibration.router,
         certificates=around.calibration.certificates,
-        replayed=_replayed(connection, history),
+        replayed=replayed,
     )
     correction = _correction(workspace, each, history)
     fresh = _unlearnt(cases, history)
@@ -197,7 +199,10 @@ def _route(
     correction = correction.model_copy(update={"proposal": proposal, "state": "proposed"})
     put_correction(connection, correction)
     decision, audited = _drawn(workspace, correction, decision)
-    decided = _as_route(workspace, correction, decision, evidence, each).model_copy(update={"audited": audited})
+    named = Material(tuple(cases), (), deployment, workspace.policy)
+    ways = ways_to_decide(named, decision, replayable=_replayable(workspace, proposal, replayed))
+    decided = _as_route(workspace, correction, decision, evidence, each)
+    decided = decided.model_copy(update={"audited": audited, "ways": ways})
     put_route(connection, decided)
     record_event(
         connection,
@@ -234,6 +239,13 @@ def _replayed(connection: Connection, history: Sequence[Correction]) -> dict[str
         if ratios and ratios[0] is not None:
             found[each.proposal.target] = ratios[0]
     return found
+
+
+def _replayable(workspace: Workspace, proposal: Proposal | None, replayed: Mapping[str, float]) -> bool:
+    """Whether the proposed change can be tried on the log, and was not: a hook is set, and filmroom does not judge it itself."""
+    if proposal is None or workspace.settings.agent.replay is None or not proposal.operations:
+        return False
+    return proposal.target != "weights" and proposal.needs_answer is None and proposal.target not in replayed
 
 
 def propose(cluster: Cluster, material: Material, target: Target | None) -> Proposal | None:

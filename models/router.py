@@ -32,6 +32,8 @@ MOST_RATIO = 20.0
 """A replay counts at the most so much: its cases are few and alike."""
 LABEL_S = 40
 """What one verdict or one answer takes a person: seconds."""
+FEW = 5
+"""Failures of a cluster that a person is asked about: as many as a contrast needs at least."""
 
 OUTCOMES: tuple[str, ...] = (*TARGETS, NONE)
 
@@ -222,7 +224,7 @@ def _to_yes(
     if evidence.get("contradiction"):
         return f"say which of the contradictory corrections is right ({_count(failures)}, {_minutes(failures)})"
     if first == NONE and not evidence.get("answered"):
-        return f"write what would have been right for {_these(failures)} ({_minutes(failures)}), or reroute"
+        return f"write what would have been right for {_these(failures)} ({_minutes(min(failures, FEW))}), or reroute"
     if first == NONE:
         return f"reroute it to a target, or reject it ({_minutes(1)})"
     risk = policy.risk_weights if first == "weights" else policy.risk
@@ -238,6 +240,8 @@ def _count(failures: int) -> str:
 
 
 def _these(failures: int) -> str:
+    if failures > FEW:
+        return f"{FEW} of these {failures} failures"
     return "this 1 failure" if failures == 1 else f"these {failures} failures"
 
 

@@ -72,7 +72,7 @@ def test_weights_need_forty_five_decided_clusters() -> None:
 def test_thumbs_alone_need_an_answer() -> None:
     found = decide({"answered": 0.0}, deployment=FULL, policy=Policy(), failures=9)
     assert found.target is None
-    assert found.to_yes == "write what would have been right for these 9 failures (about 6 minutes), or reroute"
+    assert found.to_yes == "write what would have been right for 5 of these 9 failures (about 3 minutes), or reroute"
     assert "nobody said what would have been right" in found.reason
 
 

@@ -19,13 +19,23 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Every evaluation of the retrain trigger, newest first: skipped, refused, promoted, with its reason and numbers."""
+    from filmroom.ways_said import say_ways
+    from flows.ways import ways_of_retrain
     from store.retrains import retrains_of
 
     session: Session = context.obj
-    with session.store() as store, store.read() as connection:
-        found = retrains_of(connection, store.project, model)
+    with session.workspace() as workspace, workspace.store.read() as connection:
+        found = retrains_of(connection, workspace.project, model)
+        newest = {each.model: each.id for each in reversed(found)}
+        ways = {
+            each.id: ways_of_retrain(connection, workspace, each) for each in found if newest[each.model] == each.id
+        }
     if as_json:
-        say_json([history_row(each.model_dump(mode="json")) for each in found])
+        say_json([
+            {**history_row(each.model_dump(mode="json")),
+             "ways": [way.model_dump(mode="json") for way in ways.get(each.id, [])]}
+            for each in found
+        ])  # fmt: skip
         return
     if not found:
         say("no retrain was weighed yet. next: filmroom run")
@@ -43,6 +53,7 @@ def history(
                 f"right was {example.truth or 'out of scope'}")  # fmt: skip
         if each.to_yes:
             say(f"    shortest way to yes: {each.to_yes}")
+        say_ways(ways.get(each.id, []))
 
 
 def history_row(record: dict[str, Any]) -> dict[str, Any]:

@@ -80,12 +80,18 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
 def show(context: typer.Context, correction: str, as_json: Json = False) -> None:
     """One correction: what failed, why it was routed there, what would change."""
     from filmroom.live_state import recurrence
+    from filmroom.ways_said import say_ways
+    from flows.ways import ways_of
+    from store.corrections import route_of
     from store.records import Hold
     from store.review_queue import review_item
 
     session: Session = context.obj
     with session.store() as store:
         item = review_item(store, correction)
+        with store.read() as connection:
+            ways = ways_of(connection, store.project, route_of(connection, correction))
+    item["ways"] = [each.model_dump(mode="json") for each in ways]
     if as_json:
         say_json(item)
         return
@@ -110,6 +116,7 @@ def show(context: typer.Context, correction: str, as_json: Json = False) -> None
         if value is not None:
             say(f"  {name:22s} {value:.3g}")
     say(f"shortest way to a certificate: {item['to_yes']}")
+    say_ways(ways)
     if item["target"] is None:
         say(f"next: filmroom review reroute {item['correction']} --to PLACE --answer '...', or reject it")
         return

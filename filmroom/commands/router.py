@@ -22,43 +22,23 @@ def router(context: typer.Context, as_json: Json = False) -> None:
     from flows.calibration import calibrate
     from flows.route import ROUTER
     from store.ledger import events_of
+    from store.ways import waiting_for
 
     session: Session = context.obj
     with session.workspace() as workspace, workspace.store.read() as connection:
         calibrated = calibrate(workspace, connection)
         found = described(calibrated)
+        for target, row in found["targets"].items():
+            row["to_decide"] = (
+                [] if row["certified"] else waiting_for(connection, workspace.project, target, limit=SHOWN)
+            )
         past = events_of(connection, workspace.project, ROUTER)[-SHOWN:]
         found["in_force"] = [{"time": each["at_us"], "router": each["detail"].get("router"), "reason": each["reason"]}
                              for each in past]  # fmt: skip
     if as_json:
         say_json(found)
         return
-    say(f"router {found['reason']}")
-    say(f"{found['decided']} decided clusters, {found['coverage']:.0%} of them at or above a certified threshold")
-    if found["calibration_error"] is not None:
-        say(f"what it says and what was right are {found['calibration_error']:.0%} apart (expected calibration error)")
-    for event in found["in_force"]:
-        say(f"{time_text(event['time'])}  {event['reason']}")
-    table(
-        ["target", "clusters", "threshold", "guaranteed"],
-        [
-            [
-                name,
-                str(row["clusters"]),
-                "-" if row["threshold"] is None else f"{row['threshold']:.2f}",
-                row["statement"],
-            ]
-            for name, row in found["targets"].items()
-        ],
-    )
-    for name, row in found["targets"].items():
-        if calibrated.audits[name].audited:
-            say(f"{name}: {row['audit']}")
-    for row in found["learnt_last"]:
-        held = {None: "", True: ", held", False: ", did not hold"}[row["held"]]
-        say(f"learnt {time_text(row['time'])}  {row['correction']}: {row['target'] or 'nothing to correct'}{held}")
-    if not found["decided"]:
-        say("next: filmroom review list")
+    _say(found, calibrated)
 
 
 def described(calibration: "Calibration") -> dict[str, Any]:
@@ -92,3 +72,35 @@ def described(calibration: "Calibration") -> dict[str, Any]:
             for each in reversed(calibration.decided[-SHOWN:])
         ],
     }
+
+
+def _say(found: dict[str, Any], calibrated: "Calibration") -> None:
+    say(f"router {found['reason']}")
+    say(f"{found['decided']} decided clusters, {found['coverage']:.0%} of them at or above a certified threshold")
+    if found["calibration_error"] is not None:
+        say(f"what it says and what was right are {found['calibration_error']:.0%} apart (expected calibration error)")
+    for event in found["in_force"]:
+        say(f"{time_text(event['time'])}  {event['reason']}")
+    table(
+        ["target", "clusters", "threshold", "guaranteed"],
+        [
+            [
+                name,
+                str(row["clusters"]),
+                "-" if row["threshold"] is None else f"{row['threshold']:.2f}",
+                row["statement"],
+            ]
+            for name, row in found["targets"].items()
+        ],
+    )
+    for name, row in found["targets"].items():
+        if calibrated.audits[name].audited:
+            say(f"{name}: {row['audit']}")
+    for name, row in found["targets"].items():
+        if row["to_decide"]:
+            say(f"{name}: deciding these counts towards a certificate: {', '.join(row['to_decide'])}")
+    for row in found["learnt_last"]:
+        held = {None: "", True: ", held", False: ", did not hold"}[row["held"]]
+        say(f"learnt {time_text(row['time'])}  {row['correction']}: {row['target'] or 'nothing to correct'}{held}")
+    if not found["decided"]:
+        say("next: filmroom review list")

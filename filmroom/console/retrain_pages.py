@@ -9,6 +9,7 @@ from filmroom.console.console import Console
 from filmroom.console.guard import Page
 from filmroom.console.version_view import version_view
 from flows.compare import compare
+from flows.ways import ways_of_retrain
 from store.errors import NotFound
 from store.ledger import events_of
 from store.records import Retrain
@@ -89,7 +90,8 @@ def retrain_view(console: Console, retrain_id: str) -> dict[str, Any]:
             raise NotFound(f"no retrain {retrain_id}")
         live = live_release(connection, console.project).models.get(found.model)
         events = events_of(connection, console.project, found.id)
-    return {**_row(found), "live": live, "events": events}
+        ways = ways_of_retrain(connection, console.workspace, found)
+    return {**_row(found), "live": live, "events": events, "ways": [each.model_dump(mode="json") for each in ways]}
 
 
 def _row(found: Retrain) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from filmroom.console.frame import counts
 from filmroom.console.proposed import proposed_lines
 from filmroom.console.timeline import timeline
 from flows.opinions import Panel, panel
+from flows.ways import ways_of
 from flows.workspace import Workspace
 from models.rules import PHRASES
 from store.change_page import cluster_corrections
@@ -135,6 +136,7 @@ def item_view(workspace: Workspace, correction_id: str) -> dict[str, Any]:
             "panel": panel_view(seen),
             "claimed_by": taken.get(found.id, []),
             **_decision(decided, found),
+            "ways": [each.model_dump(mode="json") for each in ways_of(connection, workspace.project, decided)],
         }
 
 

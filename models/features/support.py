@@ -60,15 +60,25 @@ def contradiction(material: Material) -> float | None:
     corrected. Example: one reviewer says `refund` of a trace,
     another `exchange`: 1.
     """
+    disputed = {case.failure.trace_id for case in contradicting(material)}
+    corrected = [case for case, items in zip(material.cases, material.corrections, strict=True) if items]
+    return share(case.failure.trace_id in disputed for case in corrected)
+
+
+def contradicting(material: Material) -> list[Case]:
+    """The corrected cases whose corrections contradict each other, those of one question side by side."""
     answers: dict[tuple[str, bool], set[str]] = defaultdict(set)
-    keys: list[str] = []
+    asked: dict[str, list[Case]] = defaultdict(list)
     for case, differing in zip(material.cases, material.corrections, strict=True):
         if differing:
             key = _question(case, differing[-1])
-            keys.append(key)
+            asked[key].append(case)
             for is_label, answer in _answers(case, material):
                 answers[key, is_label].add(answer)
-    return share(any(len(answers[key, is_label]) > 1 for is_label in (False, True)) for key in keys)
+    return [
+        case for key, cases in asked.items() if any(len(answers[key, is_label]) > 1 for is_label in (False, True))
+        for case in cases
+    ]  # fmt: skip
 
 
 def _question(case: Case, item: Comparison) -> str:

@@ -45,6 +45,7 @@ from store.records.targets import (
     ToolPolicy,
     Version,
 )
+from store.records.ways import Way
 from store.records.weights import DatasetRow, GateStage, Hold, Retrain, RetrainDecision
 
 __all__ = [
@@ -93,6 +94,7 @@ __all__ = [
     "Trace",
     "Verdict",
     "Version",
+    "Way",
     "content_hash",
     "derived_id",
     "policy_for",

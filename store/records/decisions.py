@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue
 
 from store.records.identity import derived_id
 from store.records.production import Episode, Record
+from store.records.ways import Way
 
 Target = Literal["context", "memory", "tooling", "weights"]
 TARGETS: tuple[Target, ...] = ("context", "memory", "tooling", "weights")
@@ -180,6 +181,8 @@ class Route(Record):
     """Why this target, or why a person is asked."""
     to_yes: str
     """The shortest way to a certificate or to a decision."""
+    ways: tuple[Way, ...] = ()
+    """The same, with the traces that matter most; empty: it is certified, or was decided before they were named."""
     evidence: dict[str, float | None]
     """Feature name to value; None: not measured, which is never zero."""
     failures: int
