@@ -1,13 +1,15 @@
 """Cluster and route: failures with the same fingerprint become one cluster, and each cluster gets a place, or a person."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
 from flows.calibration import Calibration, calibrate
 from flows.judge import Judge
+from flows.residue import regroup_residue
 from flows.targets import FLOWS
+from flows.tried import replayable, replayed_ratios
 from flows.workspace import Workspace
 from models.audit_monitor import is_audited
 from models.evidence import weigh
@@ -19,8 +21,7 @@ from models.way import ways_to_decide
 from store.corrections import attempts, open_correction, put_correction, put_route, route_of
 from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
 from store.ledger import events_of, record_event
-from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target, content_hash
-from store.replays import replays_of
+from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target
 from store.traces import episodes, satisfied_ids
 
 ROUTER = "router"
@@ -71,14 +72,15 @@ class Around:
 
 
 def cluster(workspace: Workspace) -> Clustered:
-    """Put every failure that has no cluster yet into the one with its fingerprint."""
+    """Put every failure that has no cluster yet into the one with its fingerprint; what that leaves is grouped by its texts."""
     changed: set[str] = set()
     while True:
         with workspace.write() as connection:
             cases = unclustered(connection, workspace.project, BATCH)
-            if not cases:
-                return Clustered(clusters=len(changed))
-            changed.update(_place(connection, workspace, cases))
+            if cases:
+                changed.update(_place(connection, workspace, cases))
+        if not cases:
+            return Clustered(clusters=len(changed | regroup_residue(workspace, changed)))
 
 
 def _place(connection: Connection, workspace: Workspace, cases: Sequence[Case]) -> set[str]:
@@ -160,6 +162,8 @@ def _is_due(connection: Connection, workspace: Workspace, each: Cluster) -> bool
         return newest is None or not each.no_single_place
     decided = route_of(connection, newest.id)
     seen = 0 if decided is None else decided.failures
+    if newest.state == "proposed" and each.failures < seen:
+        return True
     if newest.state in ("proposed", "deferred", "rejected"):
         return each.failures >= max(seen + 1, seen * GROWTH)
     learns = newest.proposal is not None and newest.proposal.target == "weights"
@@ -180,7 +184,7 @@ def _route(
     deployment = deployment.model_copy(update={"calibration": around.calibration.counts})
     evidence = weigh(cases, around.satisfied, deployment=deployment, policy=workspace.policy, batch=around.batch)
     evidence |= said
-    replayed = _replayed(connection, history)
+    replayed = replayed_ratios(connection, history)
     decision = decide(
         evidence,
         deployment=deployment,
@@ -200,7 +204,7 @@ def _route(
     put_correction(connection, correction)
     decision, audited = _drawn(workspace, correction, decision)
     named = Material(tuple(cases), (), deployment, workspace.policy)
-    ways = ways_to_decide(named, decision, replayable=_replayable(workspace, proposal, replayed))
+    ways = ways_to_decide(named, decision, replayable=replayable(workspace, proposal, replayed))
     decided = _as_route(workspace, correction, decision, evidence, each)
     decided = decided.model_copy(update={"audited": audited, "ways": ways})
     put_route(connection, decided)
@@ -224,28 +228,6 @@ def _drawn(workspace: Workspace, correction: Correction, decision: Decision) -> 
         return decision, False
     reason = f"{decision.reason.split('. It goes without a person')[0]}. A person decides."
     return decision.model_copy(update={"certified": False, "reason": reason, "to_yes": "approve or reroute it"}), True
-
-
-def _replayed(connection: Connection, history: Sequence[Correction]) -> dict[str, float]:
-    """Place to the likelihood ratio of the newest replay of the very change that is proposed there."""
-    found: dict[str, float] = {}
-    for each in history:
-        if each.proposal is None or not each.proposal.operations:
-            continue
-        digest = content_hash([delta.model_dump(mode="json") for delta in each.proposal.operations])
-        ratios = [
-            past.numbers.get("likelihood_ratio") for past in replays_of(connection, each.id) if past.digest == digest
-        ]
-        if ratios and ratios[0] is not None:
-            found[each.proposal.target] = ratios[0]
-    return found
-
-
-def _replayable(workspace: Workspace, proposal: Proposal | None, replayed: Mapping[str, float]) -> bool:
-    """Whether the proposed change can be tried on the log, and was not: a hook is set, and filmroom does not judge it itself."""
-    if proposal is None or workspace.settings.agent.replay is None or not proposal.operations:
-        return False
-    return proposal.target != "weights" and proposal.needs_answer is None and proposal.target not in replayed
 
 
 def propose(cluster: Cluster, material: Material, target: Target | None) -> Proposal | None:

@@ -94,6 +94,15 @@ def cluster_for(connection: Connection, project: str, fingerprint: Fingerprint, 
     if known is not None:
         return str(known)
     cluster_id = derived_id("clu", project, str(fingerprint.version), key)
+    make_cluster(connection, project, cluster_id, fingerprint, name, now_us)
+    insert_or_ignore(connection, cluster_aliases, [{**alias, "cluster_id": cluster_id}])
+    return cluster_id
+
+
+def make_cluster(
+    connection: Connection, project: str, cluster_id: str, fingerprint: Fingerprint, name: str, now_us: int
+) -> None:
+    """A cluster without failures; one that is there already is left as it is."""
     row = {
         "id": cluster_id,
         "project": project,
@@ -104,8 +113,18 @@ def cluster_for(connection: Connection, project: str, fingerprint: Fingerprint, 
         "changed_us": now_us,
     }
     insert_or_ignore(connection, clusters, [row])
-    insert_or_ignore(connection, cluster_aliases, [{**alias, "cluster_id": cluster_id}])
-    return cluster_id
+
+
+def move_failures(connection: Connection, failure_ids: Sequence[str], cluster_id: str) -> None:
+    """Put failures into another cluster; their fingerprints stay."""
+    for part in in_parts(list(failure_ids)):
+        connection.execute(update(failures).where(failures.c.id.in_(part)).values(cluster_id=cluster_id))
+
+
+def point_to(connection: Connection, project: str, cluster_id: str, into: str) -> None:
+    """What has a fingerprint of the first cluster belongs in the second from now on."""
+    same = (cluster_aliases.c.project == project, cluster_aliases.c.cluster_id == cluster_id)
+    connection.execute(update(cluster_aliases).where(*same).values(cluster_id=into))
 
 
 def mark_changed(connection: Connection, cluster_id: str, now_us: int) -> None:
@@ -147,6 +166,21 @@ def cases_of(connection: Connection, cluster_id: str, limit: int | None = None) 
         .limit(limit)
     )
     return _cases(connection, list(connection.execute(statement)))
+
+
+def cases_in(connection: Connection, cluster_ids: Sequence[str], limit: int) -> list[Case]:
+    """The failures of several clusters together, newest first."""
+    rows = [
+        row
+        for part in in_parts(list(cluster_ids))
+        for row in connection.execute(
+            select(failures)
+            .where(failures.c.cluster_id.in_(part), failures.c.withdrawn.is_(False))
+            .order_by(failures.c.picked_us.desc(), failures.c.id)
+            .limit(limit)
+        )
+    ]
+    return _cases(connection, sorted(rows, key=lambda row: (-row.picked_us, row.id))[:limit])
 
 
 def newest_failing(connection: Connection, project: str, limit: int) -> list[str]:

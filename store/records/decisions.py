@@ -56,10 +56,16 @@ class Fingerprint(Record):
     """Of a prediction: label served and corrected; of free text: an edit class."""
     intent: str = ""
     scope: str = ""
+    topic: str = ""
+    """Of a cluster of texts: what tells it from others of this fingerprint, a digest; empty: the fingerprint alone does."""
 
     @property
     def key(self) -> str:
         """All fields but the version, as one string."""
+        return self._fields + (f"|{self.topic}" if self.topic else "")
+
+    @property
+    def _fields(self) -> str:
         return "|".join(
             (
                 self.component,
