@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from flows.audit import WEEK_US, WEEKS
 from flows.retire import propose_retirements
 from flows.tickets import reopen_tickets
 from flows.undo import revert_change
 from flows.watch import outcomes, users_of
 from flows.workspace import Workspace
-from models.hold import judge_hold
+from models.hold import judge_hold, until_mature
+from models.maturity import share_in
+from store.audit_stream import drawable, label_delays
 from store.changes import change, holds_of, live_holds, put_hold
 from store.errors import Refused
 from store.exposures import judged
@@ -40,10 +43,11 @@ def verify(workspace: Workspace) -> Verified:
         watched = holds_of(connection, workspace.project, "holding")
         since_us = min((hold.since_us for hold in watched), default=None)
         seen = [] if since_us is None else judged(connection, workspace.project, after_us=since_us, limit=EXPOSURES)
+        delays = _delays(connection, workspace) if watched else ([], [])
     lines = []
     for hold in watched:
         with workspace.write() as connection:
-            lines += _verify(connection, workspace, hold, seen)
+            lines += _verify(connection, workspace, hold, seen, delays)
     lines += reopen_tickets(workspace)
     lines += propose_retirements(workspace)
     with workspace.store.read() as connection:
@@ -54,7 +58,11 @@ def verify(workspace: Workspace) -> Verified:
 
 
 def _verify(
-    connection: Connection, workspace: Workspace, hold: Hold, seen: Sequence[tuple[Episode, str | None]]
+    connection: Connection,
+    workspace: Workspace,
+    hold: Hold,
+    seen: Sequence[tuple[Episode, str | None]],
+    delays: tuple[list[int], list[int]],
 ) -> list[str]:
     watched = change(connection, workspace.project, hold.change_id)
     each = cluster(connection, hold.cluster_id)
@@ -62,6 +70,8 @@ def _verify(
         return []
     after = outcomes(each, seen, users=users_of(watched), since_us=hold.since_us)
     verdict = judge_hold(after, baseline=hold.baseline)
+    if verdict.state == "held":
+        verdict = until_mature(verdict, _labels_in(connection, workspace, hold, delays))
     updated = hold.model_copy(
         update={
             "state": verdict.state,
@@ -89,6 +99,21 @@ def _verify(
     if verdict.state == "failed" and watched.target != "weights":
         line += _take_back(connection, workspace, watched, verdict.sentence)
     return [line]
+
+
+def _delays(connection: Connection, workspace: Workspace) -> tuple[list[int], list[int]]:
+    """How late labels came in the last weeks, and how long the traces without one have waited; microseconds."""
+    now_us = workspace.clock()
+    return label_delays(connection, workspace.project, since_us=now_us - WEEKS * WEEK_US, now_us=now_us)
+
+
+def _labels_in(
+    connection: Connection, workspace: Workspace, hold: Hold, delays: tuple[list[int], list[int]]
+) -> float | None:
+    """Expected share of the labels of the traces since the change that have come; None: not measured."""
+    now_us = workspace.clock()
+    since = drawable(connection, workspace.project, since_us=hold.since_us + 1)
+    return share_in([float(max(0, now_us - each.started_us)) for each in since], *delays)
 
 
 def _take_back(connection: Connection, workspace: Workspace, watched: Change, reason: str) -> str:

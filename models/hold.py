@@ -8,6 +8,7 @@ from typing import Literal
 
 from scipy.stats import binom
 
+from models.maturity import MATURE
 from models.sequential import below_e_value, binomial_e_value, clopper_pearson_upper
 from store.records.production import Record
 from store.records.weights import Hold
@@ -63,6 +64,25 @@ def judge_hold(outcomes: Sequence[bool], *, baseline: float | None) -> HoldVerdi
     return HoldVerdict(
         state=state, exposures=n, recurrences=k, needed=needed, upper=upper, e_value=evidence, sentence=sentence
     )
+
+
+def until_mature(verdict: HoldVerdict, labels_in: float | None) -> HoldVerdict:
+    """The verdict, or "holding" instead of "held" while too few labels of its exposures are in: bad news may come late.
+
+    `labels_in`: expected share of their labels that have come, 0 to 1; None: not measured, and then the verdict stands.
+
+    >>> until_mature(judge_hold([False] * 34, baseline=0.2), 0.5).sentence
+    'holding, 34 exposures suffice, but only 50% of the labels since are in, 90% needed'
+    >>> until_mature(judge_hold([False] * 34, baseline=0.2), 0.95).state
+    'held'
+    """
+    if verdict.state != "held" or labels_in is None or labels_in >= MATURE:
+        return verdict
+    sentence = (
+        f"holding, {verdict.exposures} exposures suffice, but only {labels_in:.0%} of the labels since are in,"
+        f" {MATURE:.0%} needed"
+    )
+    return verdict.model_copy(update={"state": "holding", "sentence": sentence})
 
 
 def has_no_effect(hold: Hold) -> str | None:

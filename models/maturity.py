@@ -1,9 +1,13 @@
 """When have the labels of a window come in? Labels arrive late, and some have not arrived yet."""
 
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 
 MATURE = 0.9
 """Share of the labels that are in when a window is mature."""
+FEWEST = 10
+"""Labels with a time from which their delays are estimated."""
 
 
 def arrived_share(delays: Sequence[float], waiting: Sequence[float]) -> list[tuple[float, float]]:
@@ -15,12 +19,12 @@ def arrived_share(delays: Sequence[float], waiting: Sequence[float]) -> list[tup
     >>> [(time, round(share, 2)) for time, share in arrived_share([1, 2], [3])]
     [(1, 0.33), (2, 0.67)]
     """
-    times = sorted(set(delays))
+    came, open_, at = sorted(delays), sorted(waiting), Counter(delays)
     surviving = 1.0
     found = []
-    for time in times:
-        at_risk = sum(each >= time for each in delays) + sum(each >= time for each in waiting)
-        surviving *= 1 - sum(each == time for each in delays) / at_risk
+    for time in sorted(at):
+        at_risk = len(came) - bisect_left(came, time) + len(open_) - bisect_left(open_, time)
+        surviving *= 1 - at[time] / at_risk
         found.append((time, 1 - surviving))
     return found
 
@@ -36,3 +40,20 @@ def matures_after(delays: Sequence[float], waiting: Sequence[float], *, share: f
     longest = max(delays, default=0.0)
     late = [age for age in waiting if age <= longest]
     return next((time for time, arrived in arrived_share(delays, late) if arrived >= share - 1e-9), None)
+
+
+def share_in(ages: Sequence[float], delays: Sequence[float], waiting: Sequence[float]) -> float | None:
+    """Expected share of the labels that these traces ever get which are in by now; 0 to 1.
+
+    `ages`: of the traces, in the unit of `delays` and `waiting`, which are as in `arrived_share` and may be of other traces.
+    None without traces, or with fewer than ten labels to learn the delays from.
+
+    >>> share_in([1.0, 5.0], [1, 1, 1, 1, 1, 5, 5, 5, 5, 5], []), share_in([9.0], [1.0], [])
+    (0.75, None)
+    """
+    if not ages or len(delays) < FEWEST:
+        return None
+    longest = max(delays)
+    curve = arrived_share(delays, [age for age in waiting if age <= longest])
+    times, shares = [time for time, _ in curve], [0.0, *(share for _, share in curve)]
+    return sum(shares[bisect_right(times, age)] for age in ages) / (len(ages) * shares[-1])
