@@ -3,6 +3,7 @@
 It is the only unbiased estimate of how often the program fails, and of how many failures are seen.
 """
 
+from flows.detector import in_force
 from flows.workspace import Workspace
 from models.maturity import matures_after
 from models.sequential import wilson
@@ -51,6 +52,10 @@ class AuditReport(Record):
     """Of the audited traces that had been picked up: those that the audit calls bad."""
     matures_days: float | None
     """Days after which 90 % of the labels are in; None: too few have come to tell."""
+    detector: str
+    """Version of the weights in force."""
+    detector_reason: str
+    """Why these: how well they predict audits they did not learn from."""
     to_yes: str
 
 
@@ -61,6 +66,7 @@ def report(workspace: Workspace) -> AuditReport:
         open_ = drawable(connection, workspace.project, since_us=since_us)
         said = audited(connection, workspace.project)
         came, waiting = label_delays(connection, workspace.project, since_us=since_us, now_us=workspace.clock())
+        detector = in_force(connection, workspace.project)
     weeks: dict[int, list[str]] = {}
     for each in open_:
         weeks.setdefault(each.started_us // WEEK_US, []).append(each.trace_id)
@@ -82,6 +88,8 @@ def report(workspace: Workspace) -> AuditReport:
         recall=_share(sum(each.found for each in bad), len(bad)),
         precision=_share(sum(not each.good for each in found), len(found)),
         matures_days=None if mature is None else mature / DAY_US,
+        detector=detector.combination.version,
+        detector_reason=detector.reason,
         to_yes=f"judge these {len(left)} traces (about {max(1, round(len(left) * 40 / 60))} minutes)" if left else "",
     )
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from flows.detector import refit
 from flows.workspace import Workspace
+from models.combination import Combination
 from models.detector import detect, is_failure, judge
 from models.fingerprint import failing_step
 from store.failures import cursor, failure_ids, move_cursor, record_failures, record_signals, rejudge
@@ -35,6 +37,7 @@ def pickup(workspace: Workspace) -> PickedUp:
     """Look at everything that has arrived and settled; batch by batch, each one transaction."""
     seen: set[str] = set()
     picked = 0
+    combination = refit(workspace)
     while True:
         with workspace.write() as connection:
             start = cursor(connection, workspace.project, "pickup")
@@ -43,23 +46,25 @@ def pickup(workspace: Workspace) -> PickedUp:
             if last == start:
                 return PickedUp(traces_seen=len(seen), failures=picked)
             looked_at = episodes(connection, touched)
-            picked += _pick(connection, workspace, looked_at)
+            picked += _pick(connection, workspace, looked_at, combination)
             seen.update(episode.trace.id for episode in looked_at)
             move_cursor(connection, workspace.project, "pickup", last)
 
 
-def _pick(connection: Connection, workspace: Workspace, looked_at: Sequence[Episode]) -> int:
+def _pick(connection: Connection, workspace: Workspace, looked_at: Sequence[Episode], combination: Combination) -> int:
     known = failure_ids(connection, [episode.trace.id for episode in looked_at])
     all_signals: list[Signal] = []
     fresh: list[Failure] = []
     for episode in looked_at:
         signals = detect(episode, meanings=workspace.settings.feedback, out_of_scope=workspace.out_of_scope)
         all_signals += signals
-        failed = is_failure(signals)
+        failed = is_failure(signals, combination)
         if episode.trace.id in known:
-            rejudge(connection, _failure(workspace, episode, signals), withdrawn=not failed)
+            rejudge(
+                connection, _failure(workspace, episode, signals, judge(signals, combination)), withdrawn=not failed
+            )
         elif failed:
-            fresh.append(_failure(workspace, episode, signals))
+            fresh.append(_failure(workspace, episode, signals, judge(signals, combination)))
     record_signals(connection, workspace.project, all_signals)
     events = [
         {"project": workspace.project, "at_us": each.picked_us, "actor": workspace.actor, "event": "picked up",
@@ -70,14 +75,14 @@ def _pick(connection: Connection, workspace: Workspace, looked_at: Sequence[Epis
     return len(record_failures(connection, fresh))
 
 
-def _failure(workspace: Workspace, episode: Episode, signals: Sequence[Signal]) -> Failure:
+def _failure(workspace: Workspace, episode: Episode, signals: Sequence[Signal], probability: float) -> Failure:
     source = _source(episode, signals)
     step = failing_step(episode, signals)
     return Failure(
         project=workspace.project,
         trace_id=episode.trace.id,
         picked_us=workspace.clock(),
-        probability=judge(signals),
+        probability=probability,
         span_id=None if step is None else step.id,
         source=source,
         authority=workspace.is_authority(source),

@@ -3,7 +3,6 @@
 The single signals are in `models.signals` (what was said of it) and `models.behaviour` (how it went).
 """
 
-import math
 from collections.abc import Iterable, Mapping
 
 from models.behaviour import (
@@ -17,6 +16,7 @@ from models.behaviour import (
     Truncation,
     UserRetry,
 )
+from models.combination import HAND, Combination, probability, strongest
 from models.signals import (
     CorrectedOutput,
     Detector,
@@ -55,9 +55,6 @@ BEHAVIOURAL = frozenset(
 )
 """Signals in how the trace went: recorded, and not counted, where an evaluation passed."""
 
-PRIOR_LOG_ODDS = -1.5
-"""Belief without any signal: probability 0.18."""
-
 THRESHOLD = 0.5
 """A trace at least so probably failed is picked up."""
 
@@ -75,7 +72,7 @@ def detect(
     )
 
 
-def judge(signals: Iterable[Signal]) -> float:
+def judge(signals: Iterable[Signal], combination: Combination = HAND) -> float:
     """Probability, 0 to 1, that the trace failed: the logistic of the prior and the weights.
 
     Of each detector its strongest word on either side counts once: what repeats itself is not new evidence.
@@ -84,17 +81,9 @@ def judge(signals: Iterable[Signal]) -> float:
     >>> round(judge(()), 2)
     0.18
     """
-    known = tuple(signals)
-    passed = any(signal.detector == "evaluation" and signal.weight < 0 for signal in known)
-    counted = [signal for signal in known if not (passed and signal.detector in BEHAVIOURAL)]
-    strongest: dict[tuple[str, bool], float] = {}
-    for signal in counted:
-        key = (signal.detector, signal.weight > 0)
-        strongest[key] = max(strongest.get(key, 0.0), signal.weight, key=abs)
-    log_odds = PRIOR_LOG_ODDS + math.fsum(strongest.values())
-    return 1.0 / (1.0 + math.exp(-min(max(log_odds, -500.0), 500.0)))
+    return probability(strongest(tuple(signals), behavioural=BEHAVIOURAL), combination)
 
 
-def is_failure(signals: Iterable[Signal]) -> bool:
+def is_failure(signals: Iterable[Signal], combination: Combination = HAND) -> bool:
     """Whether the trace is picked up: its probability of having failed is at least `THRESHOLD`."""
-    return judge(signals) >= THRESHOLD
+    return judge(signals, combination) >= THRESHOLD

@@ -1,9 +1,12 @@
 """The uniform audit stream: what was drawn, what people said of it, and how late labels come."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, func, select
 
-from store.records import Record
-from store.tables import failures, feedback, traces
+from store.bodies import in_parts
+from store.records import Record, Signal
+from store.tables import failures, feedback, signals, traces
 
 AUDIT = "audit"
 """Name of the feedback that an audit leaves."""
@@ -68,3 +71,19 @@ def label_delays(connection: Connection, project: str, *, since_us: int, now_us:
         elif row.given_us is None:
             waiting.append(max(0, now_us - row.started_us))
     return came, waiting
+
+
+def signals_without_audit(connection: Connection, trace_ids: Sequence[str]) -> dict[str, list[Signal]]:
+    """Trace to its signals, without those that an audit's own verdict gave."""
+    found: dict[str, list[Signal]] = {}
+    for part in in_parts(list(trace_ids)):
+        said = select(feedback.c.id).where(feedback.c.trace_id.in_(part), feedback.c.name == AUDIT)
+        statement = (
+            select(signals)
+            .where(signals.c.trace_id.in_(part), signals.c.feedback_id.is_(None) | signals.c.feedback_id.not_in(said))
+            .order_by(signals.c.id)
+        )
+        for row in connection.execute(statement):
+            values = {name: value for name, value in row._mapping.items() if name not in ("id", "project")}
+            found.setdefault(row.trace_id, []).append(Signal(**values))
+    return found

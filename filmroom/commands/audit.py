@@ -40,6 +40,7 @@ def audit(
     say(f"failure rate {found.failure_rate.text}")
     say(f"recall       {found.recall.text}: failures that were seen without the audit")
     say(f"precision    {found.precision.text}: of what was picked up, what failed")
+    say(f"detector     {found.detector_reason}")
     if found.matures_days is not None:
         say(f"90% of the labels are in after {found.matures_days:.1f} days")
     for each in found.waiting[:SHOWN]:
