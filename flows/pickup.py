@@ -3,7 +3,8 @@
 The cursor moves in the transaction that writes the failures, so that none is lost and none is seen twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
@@ -12,10 +13,12 @@ from flows.workspace import Workspace
 from models.combination import Combination
 from models.detector import detect, is_failure, judge
 from models.fingerprint import failing_step
+from models.retry import LEAST_GAP_US, MOST_GAP_US, MOST_TRACES, asked_again
 from store.failures import cursor, failure_ids, move_cursor, record_failures, record_signals, rejudge
 from store.ledger import record_events
 from store.records import Episode, Failure, Record, Signal
 from store.traces import arrived_after, episodes
+from store.visits import followers
 
 BATCH = 5000
 """Arrivals a transaction: as many as ingest writes at once, so that a trace and what was said of it are mostly seen together."""
@@ -46,17 +49,50 @@ def pickup(workspace: Workspace) -> PickedUp:
             if last == start:
                 return PickedUp(traces_seen=len(seen), failures=picked)
             looked_at = episodes(connection, touched)
-            picked += _pick(connection, workspace, looked_at, combination)
+            again = _asked_again(connection, workspace, looked_at)
+            picked += _pick(connection, workspace, [*looked_at, *again.earlier], again.signals, combination)
             seen.update(episode.trace.id for episode in looked_at)
             move_cursor(connection, workspace.project, "pickup", last)
 
 
-def _pick(connection: Connection, workspace: Workspace, looked_at: Sequence[Episode], combination: Combination) -> int:
+@dataclass(frozen=True)
+class _Again:
+    """Traces whose user asked the same again."""
+
+    signals: Mapping[str, tuple[Signal, ...]]
+    """By trace id."""
+    earlier: Sequence[Episode]
+    """Those of them that arrived before."""
+
+
+def _asked_again(connection: Connection, workspace: Workspace, looked_at: Sequence[Episode]) -> _Again:
+    known = {episode.trace.id: episode for episode in looked_at}
+    after = followers(
+        connection, workspace.project, [each.trace for each in looked_at],
+        least_us=LEAST_GAP_US, most_us=MOST_GAP_US, most=MOST_TRACES,
+    )  # fmt: skip
+    after = {id_: later for id_, later in after.items() if len(later) < MOST_TRACES}
+    named = dict.fromkeys(id_ for first, later in after.items() for id_ in (first, *later))
+    arrived = set(known)
+    known |= {each.trace.id: each for each in episodes(connection, [id_ for id_ in named if id_ not in arrived])}
+    said = {id_: asked_again(known[id_], [known[each] for each in later]) for id_, later in after.items()}
+    signals = {id_: found for id_, found in said.items() if found}
+    return _Again(signals, [known[id_] for id_ in signals if id_ not in arrived])
+
+
+def _pick(
+    connection: Connection,
+    workspace: Workspace,
+    looked_at: Sequence[Episode],
+    again: Mapping[str, tuple[Signal, ...]],
+    combination: Combination,
+) -> int:
     known = failure_ids(connection, [episode.trace.id for episode in looked_at])
     all_signals: list[Signal] = []
     fresh: list[Failure] = []
     for episode in looked_at:
         signals = detect(episode, meanings=workspace.settings.feedback, out_of_scope=workspace.out_of_scope)
+        signals += again.get(episode.trace.id, ())
         all_signals += signals
         failed = is_failure(signals, combination)
         if episode.trace.id in known:

@@ -17,6 +17,7 @@ from models.behaviour import (
     UserRetry,
 )
 from models.combination import HAND, Combination, probability, strongest
+from models.retry import RETRIES
 from models.signals import (
     CorrectedOutput,
     Detector,
@@ -47,11 +48,12 @@ DETECTORS: tuple[Detector, ...] = (
     UserRetry(),
     Objection(),
     Abandoned(),
+    *RETRIES,
 )
 
 BEHAVIOURAL = frozenset(
     {"tool_error", "step_error", "trace_error", "repeated_call", "escalation", "refusal", "truncation"}
-    | {"user_retry", "objection", "abandoned"}
+    | {"user_retry", "objection", "abandoned", "asked_again", "asked_twice"}
 )
 """Signals in how the trace went: recorded, and not counted, where an evaluation passed."""
 
