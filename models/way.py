@@ -136,7 +136,7 @@ def _certificate(decision: Decision, material: Material) -> list[Way]:
 
 
 def _for_stage(stage: str, unlabelled: Sequence[Answered]) -> list[Answered]:
-    if stage in ("integrity", "poison"):  # no label mends these
+    if stage in ("integrity", "poison", "golden", "sealed"):  # no label mends these
         return []
     if stage in _DRAWN:
         return sorted(unlabelled, key=lambda each: short_hash("way", stage, each.trace_id))

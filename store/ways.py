@@ -8,19 +8,24 @@ from store.corrections import OPEN
 from store.tables import corrections, failures, feedback, routes, spans, traces
 
 LOOKED_AT = 1000
-"""Newest answers of a model, and newest routes of a place, that are looked through."""
+"""Newest answers of a model that are looked through."""
+WAITING = 200
+"""Newest corrections of a place that are compared: a page shows them, and must not wait for all."""
 
 
 def waiting_for(connection: Connection, project: str, place: str, *, limit: int) -> list[str]:
-    """Ids of the open corrections that are routed to the place, the surest first."""
+    """Ids of the open corrections that are routed to the place, the surest of the newest 200 first."""
+    newest = (
+        select(corrections.c.id)
+        .where(corrections.c.project == project, corrections.c.state.in_(OPEN), corrections.c.target == place)
+        .order_by(corrections.c.created_us.desc(), corrections.c.id)
+        .limit(WAITING)
+    )
     statement = (
         select(routes.c.correction_id, routes.c.decision)
-        .join(corrections, corrections.c.id == routes.c.correction_id)
-        .where(routes.c.project == project, routes.c.target == place, corrections.c.target == place,
-               corrections.c.state.in_(OPEN))
+        .where(routes.c.correction_id.in_(newest), routes.c.target == place)
         .order_by(routes.c.decided_us.desc(), routes.c.failures.desc())
-        .limit(LOOKED_AT)
-    )  # fmt: skip
+    )
     found: dict[str, float] = {}
     for row in connection.execute(statement):
         found.setdefault(row.correction_id, row.decision["probabilities"].get(place, 0.0))

@@ -65,9 +65,9 @@ def test_what_repeats_itself_counts_once_and_a_passed_evaluation_silences_behavi
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+def workspace(tmp_path: Path, store_url: str) -> Iterator[Workspace]:
     """Escalated traces, which by hand are no failures, and others."""
-    with working_in(tmp_path) as opened:
+    with working_in(tmp_path, url=store_url) as opened:
         ticks = count(END_US)
         yield opened.acting(clock=lambda: next(ticks))
 

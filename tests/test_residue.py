@@ -48,8 +48,8 @@ def turned(workspace: Workspace, *groups: list[dict[str, Any]]) -> dict[str, Clu
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with working_in(tmp_path) as opened:
+def workspace(tmp_path: Path, store_url: str) -> Iterator[Workspace]:
+    with working_in(tmp_path, url=store_url) as opened:
         yield opened
 
 

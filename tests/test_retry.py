@@ -21,8 +21,8 @@ def asked(number: int, second: float, *, text: str | None = None, **values: Any)
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with working_in(tmp_path) as opened:
+def workspace(tmp_path: Path, store_url: str) -> Iterator[Workspace]:
+    with working_in(tmp_path, url=store_url) as opened:
         yield opened
 
 

@@ -90,7 +90,7 @@ def test_what_was_made_or_never_weighed_names_nothing(decision: str) -> None:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
+def workspace(tmp_path: Path, store_url: str) -> Iterator[Workspace]:
     """Two tooling clusters that wait, and answers of a model that nobody labelled."""
     step = {"id": "p", "kind": "predict", "name": "intents", "input": "hi", "output": "status", "confidence": 0.4}
     other = [
@@ -98,7 +98,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         for n in range(50, 54)
         for line in bad_argument(n)
     ]
-    with working_in(tmp_path) as opened:
+    with working_in(tmp_path, url=store_url) as opened:
         take_in(opened, *(satisfied(n) for n in range(10)), *(bad_argument(n) for n in range(40, 45)), other,
                 [trace(n, input="hi", output="status", spans=[step]) for n in range(70, 73)])  # fmt: skip
         for stage in (pickup, cluster, route):
