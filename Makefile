@@ -29,15 +29,15 @@ help: ## list the targets
 demo: $(INSTALLED) ## a whole season of an agent that gets better, without network or account
 	@$(BIN)/filmroom demo
 
-test: $(INSTALLED) ## run the tests
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
+test: $(INSTALLED) ## run the tests; those of the docs are part of `check`
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(or $(TESTS),--ignore=tests/test_docs.py)
 
 check: $(INSTALLED) ## lint, format, types, examples in docstrings and in the docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q --doctest-modules --ignore-glob='*/migrations/*' $(PACKAGES)
-	$(BIN)/python -m pytest -q tests/test_docs.py
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/test_docs.py
 
 format: $(INSTALLED) ## put the code in its form
 	$(BIN)/ruff check --fix .
