@@ -36,7 +36,8 @@ from models.features import probes
 from models.fingerprint import fingerprint
 from store.ingest import Item, ingest
 from store.records import Case, Episode, Failure, Policy
-from store.settings import AgentSection, Settings, WeightsSection
+from store.settings import AgentSection, Settings
+from store.settings_weights import WeightsSection
 
 FAILURES = 10_000
 HITS = 100

@@ -13,7 +13,7 @@ from flows.workspace import Workspace
 from models.arms import ARMS, DEFAULT_ARM, Model, Task, fit_arm
 from models.artifacts import Manifest, environment, load, save, unchanged_by_saving
 from models.dataset import dataset_digest, text_of
-from models.fitting import BASE
+from models.fitting import BASE, DEFAULT_ARMS
 from models.ground import Ground, ground_of, save_ground
 from models.patch import FROM_ROWS, Patched
 from models.text_model import TextModel
@@ -50,6 +50,9 @@ def task_of(workspace: Workspace, name: str) -> Task:
         out_of_scope=section.out_of_scope,
         in_scope_rejection=section.in_scope_rejection,
         seed=workspace.settings.seed,
+        kind=section.task,
+        estimator=section.estimator,
+        estimator_params=section.estimator_params,
     )
 
 
@@ -72,10 +75,12 @@ def found_model(workspace: Workspace, name: str) -> Version:
     """
     base = training_rows(workspace.settings, name)
     try:
-        model = fit_arm(ARMS[DEFAULT_ARM], base, [], task=task_of(workspace, name))
+        task = task_of(workspace, name)
+        arm = DEFAULT_ARMS[task.kind]
+        model = fit_arm(ARMS[arm], base, [], task=task)
     except ValueError as error:
         raise Refused(f"[weights.{name}] the training file cannot train a model: {error}") from error
-    made = keep(workspace, name, model, DEFAULT_ARM, base, parent=None)
+    made = keep(workspace, name, model, arm, base, parent=None)
     with workspace.write() as connection:
         reason = f"first version of {name}, trained on its {len(base)} base rows: nothing to compare it with"
         promote(connection, workspace, name, made, reason=reason)

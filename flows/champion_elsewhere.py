@@ -10,7 +10,7 @@ from flows.training import Labelled
 from models.steps import text_of
 from models.text_model import Prediction
 from store.errors import SourceUnreachable
-from store.settings import WeightsSection
+from store.settings_weights import WeightsSection
 
 BATCH = 500
 """Texts a request."""

@@ -1,23 +1,19 @@
 """What a model can learn from: its base set, the corrections approved for it, and the answers people confirmed."""
 
-from functools import lru_cache
-from pathlib import Path
 from typing import Literal
 
-from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from flows.labels import principal_of, step_of
+from flows.training_files import rows_of
 from flows.workspace import Workspace
 from models.steps import label_in, text_of
-from store.errors import MappingError, SettingsError
+from store.errors import SettingsError
 from store.exposures import judged
-from store.records import DatasetRow, Record, Rejected, Span
+from store.records import DatasetRow, Record, Span
 from store.retrains import dataset_of
-from store.settings import Settings, WeightsSection
-from store.sources.json_records import take_sample
-from store.sources.registry import recognise
-from store.sources.rows import read_rows
+from store.settings import Settings
+from store.settings_weights import WeightsSection
 from store.traces import episodes
 
 CONFIRMED = 20_000
@@ -53,7 +49,8 @@ def case_rows(settings: Settings, name: str, kind: Literal["training", "golden",
     if not path.is_file():
         raise SettingsError(f"[weights.{name}] {kind}: {path}: no such file")
     stamp = path.stat()
-    return _rows_of(path, stamp.st_mtime_ns, stamp.st_size, section.input, section.output)
+    columns = section.task == "tabular", section.input, section.inputs, section.output
+    return rows_of(path, stamp.st_mtime_ns, stamp.st_size, *columns)
 
 
 def labels_of(settings: Settings, name: str) -> set[str]:
@@ -130,20 +127,3 @@ def _confirmed(
 def _served(step: Span, section: WeightsSection) -> str | None:
     label = label_in(step.output)
     return None if not label or label == section.out_of_scope else label
-
-
-@lru_cache(maxsize=8)
-def _rows_of(path: Path, _modified_ns: int, _size: int, input_: str, output: str) -> tuple[DatasetRow, ...]:
-    sample = take_sample(path)
-    if not sample.head:
-        recognise(path)
-    rows: list[DatasetRow] = []
-    for row in read_rows(path, sample):
-        if isinstance(row, Rejected):
-            raise MappingError(f"{path}:{row.line}: {row.reason}")
-        missing = [column for column in (input_, output) if column not in row.cells]
-        if missing:
-            raise MappingError(f"{path}: no column {missing[0]!r}; it has {', '.join(map(repr, row.cells))}")
-        value: JsonValue = row.cells[input_]
-        rows.append(DatasetRow(input=value, label=str(row.cells[output]), source="base"))
-    return tuple(rows)

@@ -11,7 +11,7 @@ from flows.training import Labelled, labelled, training_rows
 from flows.workspace import Workspace
 from models.arms import Task
 from models.dataset import prepare, suspect_labels
-from models.fitting import BASE, refitting
+from models.fitting import BASE, DEFAULT_ARMS, refitting
 from models.patch import PATCH
 from store.records import DatasetRow, Retrain, Version
 from store.retention import DAY_US
@@ -44,7 +44,8 @@ class TrainingData:
     @property
     def incumbent(self) -> str:
         """The arm that would refit the live version."""
-        return refitting(arm_of(self.live))
+        name = refitting(arm_of(self.live))
+        return name if name in self.task.arms else DEFAULT_ARMS[self.task.kind]
 
     @property
     def learnt_rows(self) -> int:
@@ -127,7 +128,9 @@ def assemble(
         [each.row for each in (*old, *fresh)],
         cap_per_source=None if policy.profile == "benchmark" else policy.cap_per_source,
         max_source_share=policy.evidence.max_source_share,
-        suspects=_suspects(workspace, base_set, old, fresh),
+        suspects=_suspects(
+            workspace, base_set, old, fresh, is_tabular=workspace.settings.weights[name].task == "tabular"
+        ),
     )
     used = [each for each, entry in zip(fresh, training.entries[len(old) :], strict=True) if entry.used]
     return TrainingData(
@@ -144,14 +147,20 @@ def assemble(
 
 
 def _suspects(
-    workspace: Workspace, base_set: Sequence[DatasetRow], old: Sequence[Labelled], fresh: Sequence[Labelled]
+    workspace: Workspace,
+    base_set: Sequence[DatasetRow],
+    old: Sequence[Labelled],
+    fresh: Sequence[Labelled],
+    *,
+    is_tabular: bool,
 ) -> list[int]:
     """Positions among the labelled rows, old before fresh, of new labels that a person should look at.
 
     In profile `benchmark` there is nobody to ask, and a label that was held would be lost: none is. Without a failure
-    among the new labels nothing will be trained, and nobody needs to look.
+    among the new labels nothing will be trained, and nobody needs to look. Records are not compared: the words of one say
+    little of its label.
     """
-    if workspace.policy.reviewer is not None or not any(each.failed for each in fresh):
+    if is_tabular or workspace.policy.reviewer is not None or not any(each.failed for each in fresh):
         return []
     together = [*base_set, *(each.row for each in (*old, *fresh))]
     start = len(base_set)

@@ -102,7 +102,7 @@ def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
     """What is known before a probe, in the best case: every failure repaired, nothing broken, no machine time."""
     counts = Counter(each.decision for each in data.full)
     here = {each.arm for each in data.refused if each.data_digest == data.digest}
-    arms = candidates(data.incumbent, data.barred)
+    arms = candidates(data.incumbent, data.task, data.barred)
     asked = workspace.policy.reviewer is None
     return TriggerInputs(
         exposures=len(data.unseen),

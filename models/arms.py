@@ -123,9 +123,9 @@ def probe_learnt(out_of_fold: OutOfFold, *, incumbent: str) -> tuple[int, int]:
     return _changes(*([each[part] for each in learnt] for part in range(3)))
 
 
-def candidates(incumbent: str, barred: Sequence[str] = ()) -> tuple[Arm, ...]:
-    """The incumbent's arm first, then the others in order of the registry; barred ones left out."""
-    names = [incumbent, *(name for name in ARMS if name != incumbent)]
+def candidates(incumbent: str, task: Task, barred: Sequence[str] = ()) -> tuple[Arm, ...]:
+    """The incumbent's arm first, then the task's others in order of the registry; barred ones left out."""
+    names = [incumbent, *(name for name in task.arms if name != incumbent)]
     return tuple(ARMS[name] for name in names if name not in barred)
 
 
@@ -159,7 +159,7 @@ def try_arms(
     answers = [served[i] for i in chosen]
     started = time.monotonic()
     trials: list[ArmTrial] = []
-    for number, arm in enumerate(candidates(incumbent, barred)):
+    for number, arm in enumerate(candidates(incumbent, task, barred)):
         if number > 2 and time.monotonic() - started > budget_s:
             trials.append(_failed(arm, f"the budget of {budget_s:.0f} s was spent"))
             continue

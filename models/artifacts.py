@@ -20,15 +20,17 @@ from pydantic import Field, JsonValue, ValidationError
 
 from models.exceptions import ExceptionModel
 from models.files import write_whole
+from models.tabular_model import TRUSTED, TabularModel
 from models.text_model import TextModel
 from store.errors import ModelRefused
 from store.records.production import Record
 
 FORMAT = 1
 """Version of the layout of the parts; another one is refused."""
-ALLOWED: frozenset[str] = frozenset()
-"""Types trusted beyond what skops trusts by itself: none."""
-_KINDS: dict[str, type[TextModel] | type[ExceptionModel]] = {"text": TextModel, "exceptions": ExceptionModel}
+ALLOWED: frozenset[str] = TRUSTED
+"""Types trusted beyond what skops trusts by itself."""
+Stored = TextModel | ExceptionModel | TabularModel
+_KINDS: dict[str, type[Stored]] = {"text": TextModel, "exceptions": ExceptionModel, "tabular": TabularModel}
 
 
 class Manifest(Record):
@@ -53,10 +55,10 @@ def environment() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-def save(model: TextModel | ExceptionModel, folder: Path, manifest: Manifest) -> str:
+def save(model: Stored, folder: Path, manifest: Manifest) -> str:
     """Writes `model` and its manifest into `folder` and returns the digest under which `load` finds it."""
     folder.mkdir(parents=True, exist_ok=True)
-    kind = "text" if isinstance(model, TextModel) else "exceptions"
+    kind = next(name for name, made in _KINDS.items() if isinstance(model, made))
     data = _reproducible(skops.io.dumps({"format": FORMAT, "kind": kind, "parts": model.parts()}))
     digest = hashlib.sha256(data).hexdigest()
     write_whole(artifact_path(folder, digest), data)
@@ -67,7 +69,7 @@ def save(model: TextModel | ExceptionModel, folder: Path, manifest: Manifest) ->
     return digest
 
 
-def load(folder: Path, digest: str) -> TextModel | ExceptionModel:
+def load(folder: Path, digest: str) -> Stored:
     """The model saved in `folder` under `digest`; raises ModelRefused, naming the file, for any other content."""
     path = artifact_path(folder, digest)
     try:
@@ -103,9 +105,7 @@ def artifact_path(folder: Path, digest: str) -> Path:
     return folder / f"{digest}.skops"
 
 
-def unchanged_by_saving(
-    model: TextModel | ExceptionModel, loaded: TextModel | ExceptionModel, texts: list[str]
-) -> bool:
+def unchanged_by_saving(model: Stored, loaded: Stored, texts: list[str]) -> bool:
     """Whether the loaded model answers `texts` (canaries) as the saved one does: labels, rejections, confidence."""
     return model.predict(texts) == loaded.predict(texts)
 

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import Field, JsonValue
+
 from models.dataset import text_of
 from models.exceptions import ExceptionModel
+from models.tabular_model import TabularModel
 from models.text_model import TextModel
 from store.records.production import Record
 from store.records.weights import DatasetRow
 
-Model = TextModel | ExceptionModel
+Model = TextModel | ExceptionModel | TabularModel
+TaskKind = Literal["text", "tabular"]
 Treatment = Literal["plain", "exceptions"]
 
 
@@ -19,6 +23,7 @@ class Arm(Record):
     name: str
     representation: str
     learner: str
+    task: TaskKind = "text"
     treatment: Treatment = "plain"
     """`exceptions`: the rows become nearest-neighbour exceptions over the model of the base rows."""
 
@@ -31,11 +36,16 @@ ARMS: dict[str, Arm] = {
         Arm(name="char_svc", representation="char", learner="linear_svc"),
         Arm(name="word_complement_nb", representation="word", learner="complement_nb"),
         Arm(name="exceptions", representation="word_char", learner="linear_svc", treatment="exceptions"),
+        Arm(name="boosting", representation="columns", learner="boosting", task="tabular"),
+        Arm(name="columns_logistic", representation="columns", learner="logistic", task="tabular"),
+        Arm(name="forest", representation="columns", learner="forest", task="tabular"),
+        Arm(name="estimator", representation="columns", learner="estimator", task="tabular"),
     )
 }
 BASE = "base"
 """Source of the rows that developers wrote; all others were asked in production."""
 DEFAULT_ARM = "word_char_svc"
+DEFAULT_ARMS: dict[TaskKind, str] = {"text": DEFAULT_ARM, "tabular": "boosting"}
 
 
 def refitting(name: str) -> str:
@@ -50,6 +60,19 @@ class Task(Record):
     """Label that means: none of the classes."""
     in_scope_rejection: float = 0.1
     seed: int = 0
+    kind: TaskKind = "text"
+    estimator: str | None = None
+    """Import path of a classifier that is one more arm of a tabular task."""
+    estimator_params: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms there are for it, in order of the registry."""
+        return tuple(
+            arm.name
+            for arm in ARMS.values()
+            if arm.task == self.kind and (arm.learner != "estimator" or self.estimator is not None)
+        )
 
 
 def fit_arm(arm: Arm, base_rows: Sequence[DatasetRow], new_rows: Sequence[DatasetRow], *, task: Task) -> Model:
@@ -57,6 +80,8 @@ def fit_arm(arm: Arm, base_rows: Sequence[DatasetRow], new_rows: Sequence[Datase
 
     Raises ValueError where the rows cannot train it.
     """
+    if arm.task == "tabular":
+        return _fit_tabular(arm, [*base_rows, *new_rows], task)
     model = TextModel(
         representation=arm.representation,
         learner=arm.learner,
@@ -74,6 +99,19 @@ def fit_arm(arm: Arm, base_rows: Sequence[DatasetRow], new_rows: Sequence[Datase
     if arm.treatment == "plain":
         return model
     return ExceptionModel(model).fit([text_of(row) for row in new_rows], [row.label for row in new_rows])
+
+
+def _fit_tabular(arm: Arm, rows: Sequence[DatasetRow], task: Task) -> TabularModel:
+    model = TabularModel(
+        learner=arm.learner,
+        out_of_scope=task.out_of_scope,
+        in_scope_rejection=task.in_scope_rejection,
+        seed=task.seed,
+        estimator=task.estimator if arm.learner == "estimator" else None,
+        estimator_params=task.estimator_params if arm.learner == "estimator" else None,
+    )
+    labels, weights = [row.label for row in rows], [row.weight for row in rows]
+    return model.fit([text_of(row) for row in rows], labels, weights, [row.source != BASE for row in rows])
 
 
 def truth_of(row: DatasetRow, task: Task) -> str | None:

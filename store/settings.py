@@ -5,21 +5,17 @@ import tomllib
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from store.errors import SettingsError
 from store.records import Meaning, Policy, Prices, content_hash, policy_for
 from store.records.policy import Evidence, ProfileName
 from store.settings_errors import faults
+from store.settings_section import Section
+from store.settings_weights import WeightsSection
 
 FILE_NAME = "filmroom.toml"
-
-
-class Section(BaseModel):
-    """One table of the file; an unknown key is an error, so that a misspelt one is not silently ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class StoreSection(Section):
@@ -117,38 +113,6 @@ class AgentSection(Section):
         "weights",
     )
     """The places this deployment has."""
-
-
-class WeightsSection(Section):
-    """A small model of the program."""
-
-    task: Literal["text"] = "text"
-    training: str | None = None
-    """CSV or JSONL the champion was trained on."""
-    golden: str | None = None
-    """CSV or JSONL of cases, in the training file's columns, that must stay right; None: there are none."""
-    sealed: str | None = None
-    """CSV or JSONL of cases, in the same columns, that nothing is ever trained on and the gate scores; None: there are none."""
-    input: str = "text"
-    """Column of the training file with the input."""
-    output: str = "label"
-    """Column of the training file with the label."""
-    out_of_scope: str | None = None
-    """Label that means: none of the classes. It trains the reject model only."""
-    champion: str = Field(default="logged", pattern=r"^(ours|logged|https?://\S+)$")
-    """`logged`: another service predicts, and its logged answers stand for it; `ours`: filmroom founds and serves it; an http
-    address: another service predicts, and is asked there what it answers now."""
-    champion_token_env: str | None = None
-    """Environment variable with the bearer token of that address; None: none is sent."""
-    patch: bool | None = None
-    """Whether an approved correction is learnt at once by its own classes alone; None: where there are 5,000 base rows."""
-    in_scope_rejection: float = Field(default=0.1, ge=0, lt=1)
-    """Share of in-scope inputs the reject threshold may turn away."""
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether another service is asked for the champion's answers."""
-        return self.champion not in ("ours", "logged")
 
 
 class PolicySection(Section):

@@ -32,7 +32,7 @@ def over(new: list[DatasetRow]) -> OutOfFold:
 
 
 def test_the_arms_differ_from_the_incumbent_in_learner_and_in_representation() -> None:
-    own, *others = candidates("word_char_svc")
+    own, *others = candidates("word_char_svc", Task())
     differing = [arm for arm in others if arm.learner != own.learner and arm.representation != own.representation]
     assert (own.name, len(differing) >= 2) == ("word_char_svc", True)
 
@@ -42,10 +42,10 @@ def test_a_patched_model_is_refitted_by_the_default_arm() -> None:
 
 
 def test_a_barred_arm_is_left_out() -> None:
-    assert "char_svc" not in [arm.name for arm in candidates("word_char_svc", ["char_svc"])]
+    assert "char_svc" not in [arm.name for arm in candidates("word_char_svc", Task(), ["char_svc"])]
 
 
-@pytest.mark.parametrize("name", sorted(set(ARMS) - {"exceptions"}))
+@pytest.mark.parametrize("name", sorted(set(Task().arms) - {"exceptions"}))
 def test_every_plain_arm_learns_the_corrections(name: str) -> None:
     model = fit_arm(ARMS[name], BASE, NEW, task=TASK)
     assert [p.label for p in model.predict(["start a plan 3", "track my shoe"])] == ["subscribe", "order"]

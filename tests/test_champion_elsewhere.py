@@ -14,7 +14,8 @@ from flows.champion_elsewhere import ChampionElsewhere
 from flows.training_data import gather
 from flows.turn import turn
 from store.errors import SettingsError, SourceUnreachable
-from store.settings import WeightsSection, read_settings
+from store.settings import read_settings
+from store.settings_weights import WeightsSection
 from tests.shop_log import SETTINGS, working_in
 from tests.test_retrain import promoted
 

@@ -60,6 +60,8 @@ def load(data: bytes, digest: str) -> LoadedModel:
         if content["format"] != FORMAT:
             raise BadDocument(f"the model file has format {content['format']!r}, not {FORMAT}")
         kinds: dict[str, Any] = {"text": TextModel, "exceptions": ExceptionModel}
+        if content["kind"] not in kinds:
+            raise BadDocument(f"a {content['kind']} model answers over HTTP alone: POST /v1/predict")
         return kinds[content["kind"]](content["parts"])  # type: ignore[no-any-return]
     except BadDocument:
         raise

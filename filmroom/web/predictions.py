@@ -18,6 +18,7 @@ from filmroom.web.release import guarded
 from store.database import Store
 from store.errors import NotFound
 from store.records import Version
+from store.records.identity import canonical_json
 from store.releases import version
 from store.sources.contract import BadRecord
 from store.sources.sanitise import parse_json
@@ -97,15 +98,27 @@ def _asked(body: bytes) -> tuple[str, list[str], str | None]:
     except BadRecord as error:
         raise BadBody(400, str(error)) from error
     asked = value if isinstance(value, dict) else {}
-    name, texts, version_id = asked.get("model"), asked.get("texts"), asked.get("version")
+    name, version_id = asked.get("model"), asked.get("version")
+    texts = _as_texts(asked["records"]) if "texts" not in asked and "records" in asked else asked.get("texts")
     if not isinstance(name, str) or not isinstance(texts, list) or not isinstance(version_id, str | None):
-        raise BadBody(400, 'send {"model": NAME, "texts": [TEXT, ...]}, and "version" for another than the live one')
+        raise BadBody(
+            400,
+            'send {"model": NAME, "texts": [TEXT, ...]}, or "records": [{COLUMN: VALUE}, ...] to a model of records, and '
+            '"version" for another than the live one',
+        )
     if len(texts) > MAX_TEXTS:
         raise BadBody(413, f"{len(texts)} texts: at most {MAX_TEXTS} a request")
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str) or len(text) > LONGEST_TEXT:
             raise BadBody(400, f"text {number}: a string of at most {LONGEST_TEXT} characters is needed")
     return name, [str(text) for text in texts], version_id
+
+
+def _as_texts(records: JsonValue) -> list[JsonValue]:
+    """Records as the canonical JSON that a model of records reads. Raises BadBody."""
+    if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
+        raise BadBody(400, '"records" is a list of JSON objects, one a record')
+    return [canonical_json(each) for each in records]
 
 
 def _file(artifacts: Path, digest: str) -> Response:

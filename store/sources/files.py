@@ -1,5 +1,6 @@
 """Bytes and lines of a log file: gzip by its magic bytes, line numbers, what cannot be read kept as `Rejected`."""
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -133,7 +134,7 @@ def is_binary(head: bytes) -> bool:
     (False, False, True)
     """
     try:
-        head[:-3].decode()  # the last character may be cut
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be cut
     except UnicodeDecodeError:
         return not head.startswith(b"PAR1") and any(byte < 9 or 13 < byte < 27 for byte in head)
     return False

@@ -1,0 +1,9 @@
+"""What every section of the settings is."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Section(BaseModel):
+    """One table of the file; an unknown key is an error, so that a misspelt one is not silently ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

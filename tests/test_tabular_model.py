@@ -1,0 +1,157 @@
+"""Models of records: numbers, categories and what is missing, from the training file to the served answer."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.champion import live_model
+from flows.review import approve
+from flows.turn import turn
+from flows.workspace import Workspace
+from models.arms import fit_arm
+from models.artifacts import Manifest, load, save
+from models.fitting import ARMS, Task
+from models.tabular_model import TabularModel
+from store.errors import SettingsError
+from store.records import DatasetRow
+from store.retrains import retrains_of
+from store.review_queue import review_queue
+from store.settings import read_settings
+from tests.shop_log import said, take_in, trace, working_in
+
+SETTINGS = """
+[agent]
+targets = ["weights"]
+[weights.risk]
+task = "tabular"
+training = "orders.csv"
+champion = "ours"
+[policy]
+profile = "small"
+trusted = ["staff:ann"]
+"""
+ARM_NAMES = ("boosting", "columns_logistic", "forest")
+
+
+def order(rng: random.Random, *, country: str | None = None) -> dict[str, Any]:
+    return {"amount": rng.randint(1, 400), "country": country or rng.choice(["DE", "FR", "NL"]),
+            "age_days": rng.choice([None, rng.randint(0, 900)])}  # fmt: skip
+
+
+def truth(record: dict[str, Any]) -> str:
+    return "hold" if record["amount"] > 200 or record["country"] == "XX" else "ship"
+
+
+def rows(count: int, *, seed: int = 0, country: str | None = None) -> list[DatasetRow]:
+    rng = random.Random(seed)
+    return [DatasetRow(input=record, label=truth(record), source="base")
+            for record in (order(rng, country=country) for _ in range(count))]  # fmt: skip
+
+
+def as_csv(given: list[DatasetRow]) -> str:
+    lines = ["amount,country,age_days,label"]
+    for row in given:
+        record: Any = row.input
+        lines.append(f"{record['amount']},{record['country']},{record['age_days'] or ''},{row.label}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("arm", ARM_NAMES)
+def test_every_arm_learns_is_stored_and_answers_the_same(arm: str, tmp_path: Path) -> None:
+    model = fit_arm(ARMS[arm], rows(200), [], task=Task(kind="tabular"))
+    asked = rows(100, seed=9)
+    answers = model.predict([json.dumps(row.input) for row in asked])
+    assert sum(answer.answer == row.label for answer, row in zip(answers, asked, strict=True)) >= 92
+    digest = save(model, tmp_path, Manifest(training="0", arm=arm, code_version="0", environment={}))
+    assert load(tmp_path, digest).predict([json.dumps(row.input) for row in asked]) == answers
+
+
+def test_the_order_of_rows_and_columns_changes_nothing() -> None:
+    given = rows(120)
+    turned = [row.model_copy(update={"input": dict(reversed(list(row.input.items())))}) for row in reversed(given)]  # type: ignore[union-attr]
+    one, other = (fit_arm(ARMS["boosting"], each, [], task=Task(kind="tabular")) for each in (given, turned))
+    asked = [json.dumps(row.input, sort_keys=True) for row in rows(50, seed=3)]
+    assert one.predict(asked) == other.predict(asked)
+
+
+def test_what_is_missing_never_seen_or_no_record_is_answered() -> None:
+    model = fit_arm(ARMS["columns_logistic"], rows(120), [], task=Task(kind="tabular"))
+    odd = ["{}", '{"amount": null, "country": "??"}', '{"amount": "many", "more": [1]}', "hello", "[1, 2]"]
+    assert {answer.label for answer in model.predict(odd)} <= {"hold", "ship"}
+
+
+def test_out_of_scope_is_an_answer_of_its_own() -> None:
+    strange = [
+        DatasetRow(input={"amount": 199 + n % 4, "country": "DE"}, label="other", source="base") for n in range(40)
+    ]
+    model = fit_arm(ARMS["boosting"], [*rows(300), *strange], [], task=Task(kind="tabular", out_of_scope="other"))
+    answers = model.predict([json.dumps(row.input) for row in rows(100, seed=5)])
+    assert sum(answer.rejected for answer in answers) <= 25
+    assert isinstance(model, TabularModel)
+    assert model.threshold > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("sklearn.ensemble.Nothing", "cannot be imported"),
+        ("nowhere.Thing", "cannot be imported"),
+        ("sklearn.linear_model.LinearRegression", "no scikit-learn classifier that gives probabilities"),
+        ("sklearn.neighbors.KNeighborsClassifier", "is not trusted"),
+    ],
+)
+def test_an_estimator_that_cannot_serve_is_refused_in_a_line(path: str, why: str) -> None:
+    task = Task(kind="tabular", estimator=path)
+    with pytest.raises(ValueError, match=why):
+        fit_arm(ARMS["estimator"], rows(80), [], task=task)
+
+
+def test_any_classifier_by_its_path_is_an_arm_with_its_arguments() -> None:
+    task = Task(kind="tabular", estimator="sklearn.ensemble.ExtraTreesClassifier", estimator_params={"n_estimators": 7})
+    assert task.arms == (*ARM_NAMES, "estimator")
+    model = fit_arm(ARMS["estimator"], rows(150), [], task=task)
+    assert len(model.parts()["classifier"].estimators_) == 7
+
+
+def test_a_text_task_takes_no_estimator(tmp_path: Path) -> None:
+    (tmp_path / "filmroom.toml").write_text('[weights.a]\nestimator = "sklearn.svm.SVC"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match=r'weights\.a: `estimator` needs `task = "tabular"`'):
+        read_settings(tmp_path / "filmroom.toml")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    (tmp_path / "orders.csv").write_text(as_csv(rows(200)), encoding="utf-8")
+    with working_in(tmp_path, SETTINGS) as opened:
+        yield opened
+
+
+def answered(number: int, record: dict[str, Any], output: str) -> list[dict[str, Any]]:
+    step = {"id": "p", "kind": "predict", "name": "risk", "input": record, "output": output, "confidence": 0.9}
+    return [trace(number, day=number % 4, input=record, output=output, spans=[step]),
+            said(number, day=number % 4, by="staff:ann", span="p", name="label", corrected_output=truth(record))]  # fmt: skip
+
+
+def test_a_new_kind_of_record_is_learnt_and_served(workspace: Workspace) -> None:
+    turn(workspace)
+    rng = random.Random(4)
+    usual, strange = ([order(rng, country=country) for _ in range(60)] for country in (None, "XX"))
+    model = live_model(workspace, "risk")
+    both = [*usual, *strange]
+    given = model.predict([json.dumps(record) for record in both])
+    take_in(
+        workspace, *(answered(n, record, each.label) for n, (record, each) in enumerate(zip(both, given, strict=True)))
+    )
+    turn(workspace)
+    for item in review_queue(workspace.store):
+        approve(workspace, item["correction"])
+    summary = turn(workspace)
+    assert summary.retrain["decision"] == "promoted", summary.retrain
+    assert live_model(workspace, "risk").predict(['{"amount": 20, "country": "XX"}'])[0].answer == "hold"
+    with workspace.store.read() as connection:
+        tried = [str(arm["arm"]) for arm in retrains_of(connection, workspace.project)[0].arms]
+    assert sorted(tried) == sorted(ARM_NAMES)
