@@ -88,9 +88,10 @@ def fit_temperature(decisions: npt.NDArray[np.float64], truth: npt.NDArray[np.in
     scores, rows = decisions[seen], np.arange(int(seen.sum()))
     if not len(rows):
         return 1.0
+    learnt = scores > LOWEST
 
     def loss(log_factor: float) -> float:
         logs = log_softmax(scores * np.exp(log_factor), axis=1)
-        return float(-logs[rows, truth[seen]].sum() - logs.mean())
+        return float(-logs[rows, truth[seen]].sum() - logs[learnt].mean())
 
     return float(np.exp(minimize_scalar(loss, bounds=(-3, 4), method="bounded").x))

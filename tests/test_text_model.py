@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from models.calibration import LOWEST, fit_temperature
 from models.exceptions import ExceptionModel
 from models.reject import RejectModel
 from models.text_model import TextModel, text_folds
@@ -102,3 +103,12 @@ def test_an_exception_changes_what_is_close_to_it_and_nothing_else() -> None:
     model = ExceptionModel(beneath).fit(gifts, ["gift"] * 3)
     assert model.predict(["is gift wrapping free", *TEXTS])[0].answer == "gift"
     assert model.predict(TEXTS) == beneath.predict(TEXTS)
+
+
+def test_a_class_that_a_fold_never_saw_does_not_flatten_the_confidence() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=300)
+    decisions = rng.normal(size=(300, 3))
+    decisions[np.arange(300), truth] += 2.0
+    unseen = np.column_stack([decisions, np.where(np.arange(300) < 60, LOWEST, -3.0)])
+    assert fit_temperature(unseen, truth) == pytest.approx(fit_temperature(decisions, truth), rel=0.1)
