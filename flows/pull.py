@@ -1,11 +1,12 @@
 """Pull: what the settings' sources have that the store has not, before a turn looks at anything; and what it need not keep."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from flows.workspace import Workspace
 from store.database import Clock, Store, wall_clock
-from store.errors import SettingsError, SourceUnreachable
+from store.errors import InputError, SettingsError, SourceUnreachable
 from store.ingest import Tally, write_batches
 from store.reading_apart import Reading, read_batches
 from store.records import Record, Rejected
@@ -119,6 +120,13 @@ def read_log(
     if source is None and section.columns and _is_labels(path):
         options = options.model_copy(update={"columns": {}})
     name = format if format != "auto" else section.format
+    if source is None and format == "auto" and name != "auto" and path.is_file():
+        with suppress(InputError):  # the only source of the settings need not be what this file is from
+            seen = recognise(path).name
+            if seen != name:
+                labels_of = (section.source or name) if _is_labels(path) else None
+                own = SourceSection(format=seen, source=labels_of, timezone=section.timezone)
+                name, options = seen, SourceOptions.of(own, project=settings.project)
     found = recognise(path).name if name == "auto" else name
     redactor = redactor_for(store, settings.policy)
     reading = Reading(path, name if path.is_dir() else found, options, settings.project, redactor, place)

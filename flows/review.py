@@ -121,6 +121,8 @@ def _approve(
         found = _moved(connection, workspace, found, to)
     if found.proposal is None:
         raise NotAllowed(no_place(found.id))
+    if isinstance(answer, str) and answer.strip() and not answer.strip(".\N{HORIZONTAL ELLIPSIS} "):
+        raise NotAllowed(f"{answer.strip()!r} stands for the answer: write the answer itself in its place")
     completed = FLOWS[found.proposal.target].answered(found.proposal, answer, reviewer=workspace.actor)
     found = found.model_copy(update={"proposal": completed, "state": "approved"})
     put_correction(connection, found)

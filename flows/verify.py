@@ -51,10 +51,12 @@ def verify(workspace: Workspace) -> Verified:
     lines += reopen_tickets(workspace)
     lines += propose_retirements(workspace)
     with workspace.store.read() as connection:
-        states = [hold.state for _, hold in live_holds(connection, workspace.project)]
-    return Verified(
-        holding=states.count("holding"), held=states.count("held"), failed=states.count("failed"), lines=tuple(lines)
-    )
+        live = [hold for _, hold in live_holds(connection, workspace.project)]
+        ended = holds_of(connection, workspace.project, "failed")
+    states = [hold.state for hold in live]
+    now = {hold.change_id for hold in watched} & {hold.change_id for hold in ended}  # most of them taken back already
+    failed = now | {hold.change_id for hold in live if hold.state == "failed"}
+    return Verified(holding=states.count("holding"), held=states.count("held"), failed=len(failed), lines=tuple(lines))
 
 
 def _verify(

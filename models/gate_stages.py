@@ -26,6 +26,8 @@ STRICT_FLIP_ROWS = 299
 """The fewest formerly right rows at which no newly wrong one bounds the flip rate by 1 %."""
 FEWEST_SERVED = 30
 """From here on flips are counted over answers that were served, and the base rows are left out of it."""
+MOST_WIDE_FLIPS = 0.25
+"""Share of the formerly right rows that may be newly wrong even where too few of them were judged to bound it."""
 FEW_DISCORDANT = 10
 """Below it the normal approximation gives way to exact bounds."""
 SLICE_MARGINS = ((800, 0.02), (125, 0.05))
@@ -230,6 +232,11 @@ def flips(rows: Sequence[JudgedRow], policy: Policy) -> GateStage:
         passed = pairs.flip_bound <= policy.max_flip_rate
         sentence = f"{counted} at 95 % confidence, {policy.max_flip_rate:.0%} allowed"
         return _stage("flips", "passed" if passed else "failed", numbers, sentence)
+    share = pairs.newly_wrong / pairs.formerly_right
+    if share > MOST_WIDE_FLIPS:
+        return _stage(
+            "flips", "failed", numbers, f"{counted}; whatever is gained, {MOST_WIDE_FLIPS:.0%} at the most may be lost"
+        )
     passed = pairs.loss_bound <= policy.delta_small and pairs.newly_right > pairs.newly_wrong
     sentence = (
         f"{counted} at 95 % confidence (1 % cannot be shown with fewer than {STRICT_FLIP_ROWS}); profile {policy.profile}: "

@@ -1,6 +1,8 @@
 """A person's own words in JSON: which there are, and a value without them."""
 
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 ERASED = "[erased]"
@@ -21,7 +23,7 @@ def leaves(value: Any) -> Iterator[str]:
 
 def repeats(text: str, words: tuple[str, ...]) -> bool:
     """Whether a text holds one of the words."""
-    return any(word in text for word in words)
+    return any(word in text and _whole(word).search(text) for word in words)
 
 
 def without(value: Any, words: tuple[str, ...], names: tuple[str, ...]) -> Any:
@@ -29,6 +31,8 @@ def without(value: Any, words: tuple[str, ...], names: tuple[str, ...]) -> Any:
 
     >>> without({"a": ["ann", "to Elm Street 7"], "ann": 1}, ("Elm Street 7",), ("ann",))
     {'a': ['[erased]', 'to [erased]'], '[erased]': 1}
+    >>> without("cust-1 and cust-17", ("cust-1",), ())
+    '[erased] and cust-17'
     """
     if isinstance(value, dict):
         return {without(key, words, names): without(item, words, names) for key, item in value.items()}
@@ -39,5 +43,13 @@ def without(value: Any, words: tuple[str, ...], names: tuple[str, ...]) -> Any:
     if value in names:
         return ERASED
     for word in words:
-        value = value.replace(word, ERASED)
+        if word in value:
+            value = _whole(word).sub(ERASED, value)
     return value
+
+
+@lru_cache(maxsize=4096)
+def _whole(word: str) -> re.Pattern[str]:
+    """The word where it stands by itself: `cust-1` is no part of `cust-17`."""
+    before, after = (r"(?<!\w)" if word[:1].isalnum() else ""), (r"(?!\w)" if word[-1:].isalnum() else "")
+    return re.compile(before + re.escape(word) + after)

@@ -6,8 +6,11 @@ from store.tables import failures, feedback, traces
 
 
 def labelled_counts(connection: Connection, project: str) -> dict[str, int]:
-    """`labelled`: traces with feedback; `right`: those of them that did not fail; `sources`: distinct principals."""
-    judged = select(feedback.c.trace_id).where(feedback.c.project == project).distinct().subquery()
+    """`labelled`: traces in the store with feedback; `right`: those of them that did not fail; `sources`: distinct principals."""
+    known = feedback.join(
+        traces, traces.c.id == feedback.c.trace_id
+    )  # feedback may come before its trace, or without one
+    judged = select(feedback.c.trace_id).select_from(known).where(feedback.c.project == project).distinct().subquery()
     labelled = connection.execute(select(func.count()).select_from(judged)).scalar_one()
     failed = connection.execute(
         select(func.count()).select_from(failures).where(failures.c.project == project)

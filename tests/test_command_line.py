@@ -20,6 +20,15 @@ from tests.commands import Run, value
 from tests.shop_log import bad_argument, forgotten_fact, make_home, satisfied, trace, unwritten_rule, write_lines
 
 
+def test_a_file_is_what_it_is_whatever_the_only_source_is(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "filmroom.toml").write_text('[sources.log]\nformat = "native"\n', encoding="utf-8")
+    step = {"id": "p", "kind": "predict", "name": "m", "input": "x", "output": "no"}
+    write_lines(tmp_path / "log.jsonl", [trace(1, input="x", output="no", spans=[step])])
+    (tmp_path / "labels.csv").write_text("id,label\nt1,yes\n", encoding="utf-8")
+    assert [value(run("ingest", name, "--json"))["quarantined"] for name in ("log.jsonl", "labels.csv")] == [0, 0]
+    assert value(run("run", "--json"))["failures"] == 1
+
+
 def small_log(folder: Path) -> Path:
     """Twenty content users, five failing calls, and the same calls as the tool accepts them."""
     return write_lines(

@@ -126,6 +126,14 @@ def test_a_small_profile_prints_the_bound_it_reached() -> None:
     assert (stage.verdict, "at most 6.2% at 95 % confidence" in stage.sentence) == ("passed", True)
 
 
+def test_a_small_profile_does_not_give_up_what_was_right_for_any_gain() -> None:
+    stage = _judge(_rows(73, "gained") + _rows(8, "lost") + _rows(7, "kept"))["flips"]
+    assert (stage.verdict, stage.sentence.endswith("whatever is gained, 25% at the most may be lost")) == (
+        "failed",
+        True,
+    )
+
+
 def test_a_small_profile_is_strict_again_from_299_rows_on() -> None:
     rows = _rows(60, "gained") + _rows(5, "lost") + _rows(300, "kept")
     assert _judge(rows)["flips"].verdict == "failed"

@@ -57,6 +57,12 @@ def facts(workspace: Workspace, user: str) -> list[tuple[str, Any]]:
     return [(fact.predicate, fact.value) for fact in found]
 
 
+@pytest.mark.parametrize("answer", ["...", " \N{HORIZONTAL ELLIPSIS} "])
+def test_what_stands_for_an_answer_is_none(workspace: Workspace, answer: str) -> None:
+    with pytest.raises(NotAllowed, match="write the answer itself in its place"):
+        approve(workspace, waiting_in(workspace, "weights"), answer=answer)
+
+
 def test_a_label_that_the_model_cannot_say_yet_is_told(workspace: Workspace) -> None:
     told = approve(workspace, waiting_in(workspace, "weights"), answer="retrun").next
     assert told.startswith("`retrun` is a new class of intents, and near to `return`: undo it if that was a slip; ")

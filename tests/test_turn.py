@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.review import approve
 from flows.turn import TurnSummary, turn
 from flows.workspace import Workspace
 from store.corrections import waiting
@@ -12,7 +13,9 @@ from store.errors import SettingsError, StoreInUse
 from store.failures import cases_of, clusters_of, count_failures
 from store.leases import holding
 from store.ledger import events_of
+from store.profile import labelled_counts
 from store.retrains import retrains_of
+from store.review_queue import review_queue
 from store.status import status
 from store.turns import begin_turn, turns_of
 from tests.shop_log import (
@@ -136,6 +139,20 @@ def test_what_the_loop_decides_bears_no_persons_name(workspace: Workspace) -> No
         actors = [event["actor"] for id_ in picked for event in events_of(connection, workspace.project, id_)]
         [found] = turns_of(connection, workspace.project)
     assert (actors, found["actor"]) == (["filmroom"] * 3, workspace.actor)
+
+
+def test_labels_without_a_trace_are_no_right_answers(workspace: Workspace) -> None:
+    take_in(workspace, *([said(n, name="label", corrected_output="return")] for n in range(400)))
+    with workspace.store.read() as connection:
+        assert labelled_counts(connection, workspace.project)["right"] == 0
+
+
+def test_a_change_that_fails_is_counted_in_the_turn_that_takes_it_back(workspace: Workspace) -> None:
+    take_in(workspace, *(satisfied(n) for n in range(40)), *(bad_argument(n) for n in range(40, 60)))
+    turn(workspace)
+    approve(workspace, review_queue(workspace.store)[0]["correction"])
+    take_in(workspace, *(bad_argument(n, day=900) for n in range(100, 140)))
+    assert turn(workspace).holds["failed"] == 1
 
 
 def test_two_turns_never_overlap(workspace: Workspace) -> None:
