@@ -5,7 +5,7 @@ from typing import Any
 
 from filmroom.distributions import clashes
 from filmroom.session import Session
-from store.errors import FilmroomError
+from store.errors import FilmroomError, SettingsError
 from store.settings import Settings
 
 Check = dict[str, Any]
@@ -21,6 +21,8 @@ def checks(session: Session) -> list[Check]:
         _check("settings", ok=True, detail=f"digest {settings.digest}"),
         _check("environment", ok=not (found := clashes()), detail=found[0] if found else "no import name is taken"),
         _tried("store", lambda: _store(session)),
+        *([_tried("sources", lambda: _sources(settings))] if settings.sources else []),
+        *([_tried("schedule", lambda: _schedule(settings))] if settings.schedule.cron else []),
         _tried("tools", lambda: _tools(settings)),
         *_training(settings),
         _tried("replay", lambda: _replay(settings)),
@@ -40,6 +42,30 @@ def _store(session: Session) -> str:
     log = found["log"]
     look = " (filmroom quarantine list)" if log["quarantined"] else ""
     return f"{log['traces']} traces, {log['quarantined']} in quarantine{look}, release {found['release']}{at_work}"
+
+
+def _sources(settings: Settings) -> str:
+    from store.sources.registry import FORMATS
+
+    for name, section in settings.sources.items():
+        if section.format not in ("auto", *FORMATS):
+            raise SettingsError(
+                f"[sources.{name}] format: there is no {section.format!r}; the formats are auto, {', '.join(FORMATS)}"
+            )
+    return ", ".join(f"{name} ({section.format})" for name, section in settings.sources.items())
+
+
+def _schedule(settings: Settings) -> str:
+    from datetime import UTC, datetime
+
+    from cronsim import CronSim, CronSimError
+
+    cron = settings.schedule.cron or ""
+    try:
+        following = next(CronSim(cron, datetime.now(UTC)))
+    except (CronSimError, StopIteration) as error:
+        raise SettingsError(f"[schedule] cron: {cron!r} is not a cron expression; try '0 3 * * *'") from error
+    return f"{cron}: next {following:%Y-%m-%d %H:%M} ({settings.schedule.timezone})"
 
 
 def _tools(settings: Settings) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import json
 import os
 import signal
 import sqlite3
@@ -27,6 +28,20 @@ def test_a_file_is_what_it_is_whatever_the_only_source_is(tmp_path: Path, run: R
     (tmp_path / "labels.csv").write_text("id,label\nt1,yes\n", encoding="utf-8")
     assert [value(run("ingest", name, "--json"))["quarantined"] for name in ("log.jsonl", "labels.csv")] == [0, 0]
     assert value(run("run", "--json"))["failures"] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "check", "why"),
+    [('[sources.x]\nformat = "langfus"', "sources", "there is no 'langfus'"),
+     ('[schedule]\ncron = "61 * * * *"', "schedule", "is not a cron expression")],
+)  # fmt: skip
+def test_doctor_finds_what_only_its_use_would_show(
+    tmp_path: Path, run: Run, settings: str, check: str, why: str
+) -> None:
+    (tmp_path / "filmroom.toml").write_text(settings, encoding="utf-8")
+    code, out, _ = run("doctor", "--json")
+    [found] = [each for each in json.loads(out)["checks"] if each["name"] == check]
+    assert (code, found["ok"], why in found["detail"]) == (1, False, True)
 
 
 def small_log(folder: Path) -> Path:

@@ -119,6 +119,8 @@ def test_normative_and_first_person_read_what_people_said() -> None:
     found = evidence(policy, own, mute)
     assert (found["normative"], found["first_person"]) == (0.5, 0.5)
     assert evidence(mute)["normative"] is None
+    usual = case("4", feedback=[{"score": 0.0, "comment": "Leave it at Oak Street as always"}])
+    assert evidence(usual)["normative"] == 0.0
 
 
 def test_rule_gap_is_one_without_rules_and_zero_for_a_rule_that_says_it() -> None:

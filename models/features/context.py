@@ -18,7 +18,7 @@ AGREEING = 3
 _WORD = re.compile(r"\w+")
 
 NORMATIVE = re.compile(
-    r"\b(?:always|never|must(?: not)?|only (?:if|when|for|after|with|to)|should(?:n['’]t| not)?"
+    r"\b(?:(?<!\bas )always|never|must(?: not)?|only (?:if|when|for|after|with|to)|should(?:n['’]t| not)?"
     r"|(?<!\bi )(?<!you )(?<!they )(?<!we )do(?: not|n['’]t)|policy|policies"
     r"|rules?\b|not allowed|required to|are to be|before (?:you|any)|in all cases|every time|whenever"
     r"|immer|niemals|nie|muss|müssen|darf|dürfen|nur wenn|toujours|jamais|doit|doivent|siempre|nunca|debe|deben)\b",
