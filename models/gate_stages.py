@@ -238,9 +238,10 @@ def flips(rows: Sequence[JudgedRow], policy: Policy) -> GateStage:
             "flips", "failed", numbers, f"{counted}; whatever is gained, {MOST_WIDE_FLIPS:.0%} at the most may be lost"
         )
     passed = pairs.loss_bound <= policy.delta_small and pairs.newly_right > pairs.newly_wrong
+    kept = ", no golden case lost" if any(row.golden for row in rows) else ""
     sentence = (
         f"{counted} at 95 % confidence (1 % cannot be shown with fewer than {STRICT_FLIP_ROWS}); profile {policy.profile}: "
-        f"net gain {pairs.newly_right - pairs.newly_wrong}, no golden case lost, at most "
+        f"net gain {pairs.newly_right - pairs.newly_wrong}{kept}, at most "
         f"{max(0.0, pairs.loss_bound):.1%} lost, {policy.delta_small:.0%} allowed"
     )
     return _stage("flips", "passed" if passed else "failed", numbers, sentence)

@@ -144,6 +144,13 @@ def test_a_lost_golden_case_refuses_whatever_is_gained() -> None:
     assert (_judge(rows)["flips"].verdict, _judge(rows)["flips"].numbers["golden_lost"]) == ("failed", 1.0)
 
 
+def test_a_small_profile_speaks_of_golden_cases_only_where_some_were_judged() -> None:
+    rows = _rows(20, "gained") + _rows(100, "kept")
+    without, with_one = (_judge(each)["flips"] for each in (rows, rows + _rows(1, "kept", golden=True)))
+    assert (without.verdict, with_one.verdict) == ("passed", "passed")
+    assert ("golden" in without.sentence, "no golden case lost" in with_one.sentence) == (False, True)
+
+
 def test_flips_are_counted_over_served_answers_where_there_are_enough() -> None:
     served = _rows(20, "gained") + _rows(40, "kept")
     base = _rows(400, "kept", in_cluster=False) + _rows(3, "lost", in_cluster=False)
