@@ -93,7 +93,7 @@ def play(bot: Bot, policy: str) -> Stream:
     """The whole stream under one policy."""
     played = Stream()
     with tempfile.TemporaryDirectory(prefix="filmroom-hint3-") as folder:
-        settings = _settings(bot, Path(folder))
+        settings = settings_of(bot, Path(folder))
         night = [0]
         with open_workspace(
             settings, actor="benchmark", clock=lambda: night[0] * 24 * HOUR_US, create=True
@@ -102,10 +102,10 @@ def play(bot: Bot, policy: str) -> Stream:
             model = live_model(workspace, MODEL)
             for number, block in enumerate(bot.blocks):
                 night[0] = number + 1
-                answers = _answers(model, [bot.texts[i] for i in block])
+                answers = answers_of(model, [bot.texts[i] for i in block])
                 played.answers += answers
                 started = time.process_time()
-                following = _NIGHTS[policy](workspace, bot, block, answers, played, number == BLOCKS - 1)
+                following = NIGHTS[policy](workspace, bot, block, answers, played, is_last=number == BLOCKS - 1)
                 played.cpu_s += time.process_time() - started
                 if following is not None and number + 1 < BLOCKS:
                     _count_flips(bot, bot.blocks[number + 1], model, following, played)
@@ -113,7 +113,7 @@ def play(bot: Bot, policy: str) -> Stream:
     return played
 
 
-def _settings(bot: Bot, folder: Path) -> Settings:
+def settings_of(bot: Bot, folder: Path) -> Settings:
     return Settings(
         home=folder,
         weights={
@@ -129,16 +129,16 @@ def _settings(bot: Bot, folder: Path) -> Settings:
     )
 
 
-def _answers(model: Model, texts: list[str]) -> list[str]:
+def answers_of(model: Model, texts: list[str]) -> list[str]:
     return [prediction.answer or OUT_OF_SCOPE for prediction in model.predict(texts)]
 
 
-def _never(*_: Any) -> Model | None:
+def _never(*_: Any, is_last: bool) -> Model | None:
     return None
 
 
 def _nightly(
-    workspace: Workspace, bot: Bot, block: range, _answers: list[str], played: Stream, is_last: bool
+    workspace: Workspace, bot: Bot, block: range, _answers: list[str], played: Stream, *, is_last: bool
 ) -> Model | None:
     if is_last:
         return None
@@ -151,7 +151,7 @@ def _nightly(
 
 
 def _ours(
-    workspace: Workspace, bot: Bot, block: range, answers: list[str], played: Stream, is_last: bool
+    workspace: Workspace, bot: Bot, block: range, answers: list[str], played: Stream, *, is_last: bool
 ) -> Model | None:
     """The log of the day comes in, then the labels; then the loop turns."""
     log = workspace.settings.home / "night.jsonl"
@@ -171,7 +171,7 @@ def _ours(
     return live_model(workspace, MODEL) if newest.decision == "promoted" else None
 
 
-_NIGHTS: dict[str, Callable[..., Model | None]] = {"never": _never, "nightly": _nightly, "ours": _ours}
+NIGHTS: dict[str, Callable[..., Model | None]] = {"never": _never, "nightly": _nightly, "ours": _ours}
 
 
 def _trace(number: int, text: str, answer: str) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def _label(number: int, label: str) -> dict[str, Any]:
 
 def _count_flips(bot: Bot, block: range, before: Model, after: Model, played: Stream) -> None:
     texts = [bot.texts[i] for i in block]
-    pairs = zip(_answers(before, texts), _answers(after, texts), [bot.truth[i] for i in block], strict=True)
+    pairs = zip(answers_of(before, texts), answers_of(after, texts), [bot.truth[i] for i in block], strict=True)
     for old, new, right in pairs:
         played.formerly_right += old == right
         played.flipped += old == right != new
@@ -247,7 +247,7 @@ def main() -> None:
 
 def report(bot: Bot) -> dict[str, Any]:
     """Play all three policies, print their table and every refusal, and return the figures."""
-    streams = {policy: play(bot, policy) for policy in _NIGHTS}
+    streams = {policy: play(bot, policy) for policy in NIGHTS}
     figures: dict[str, Any] = {policy: score(bot, played) for policy, played in streams.items()}
     print(f"\n{bot.name}: {len(bot.texts)} queries, blocks {SCORED_FROM + 1} to {BLOCKS} scored on v2")
     print(f"  {'policy':8} {'accuracy':>9} {'oos recall':>11} {'fits':>5} {'est. fits':>10} {'cpu s':>7} {'flips':>7}")
