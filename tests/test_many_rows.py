@@ -67,7 +67,7 @@ def test_of_many_base_rows_a_third_judges_and_none_of_it_was_learnt(many: None) 
 
 def test_arms_are_chosen_on_a_sample_of_many_rows(many: None) -> None:
     trials = try_arms(OutOfFold(BASE, NEW, Task()), ["status"] * len(NEW), incumbent="word_char_svc")
-    assert [trial.error for trial in trials] == [None] * len(ARMS)
+    assert [trial.error for trial in trials] == [None] * len(Task().arms)
 
 
 def test_a_wrong_label_is_suspect_among_many_rows(many: None) -> None:
