@@ -13,11 +13,12 @@ from flows.workspace import Workspace
 from models.arms import ARMS, DEFAULT_ARM, Model, Task, fit_arm
 from models.artifacts import Manifest, environment, load, save, unchanged_by_saving
 from models.dataset import dataset_digest, text_of
+from models.estimator import refuse_unusable
 from models.fitting import BASE, DEFAULT_ARMS
 from models.ground import Ground, ground_of, save_ground
 from models.patch import FROM_ROWS, Patched
 from models.text_model import TextModel
-from store.errors import NotFound, Refused
+from store.errors import NotFound, Refused, SettingsError
 from store.records import DatasetRow, Version
 
 load_model = lru_cache(maxsize=8)(load)
@@ -54,6 +55,17 @@ def task_of(workspace: Workspace, name: str) -> Task:
         estimator=section.estimator,
         estimator_params=section.estimator_params,
     )
+
+
+def check_estimator(workspace: Workspace, name: str) -> None:
+    """Raises SettingsError, in a line, where the settings name an estimator that could never be served."""
+    section = workspace.settings.weights[name]
+    if section.estimator is None:
+        return
+    try:
+        refuse_unusable(section.estimator, section.estimator_params, section.task, seed=workspace.settings.seed)
+    except ValueError as error:
+        raise SettingsError(f"[weights.{name}] {error}") from error
 
 
 def patches(workspace: Workspace, name: str, base: Sequence[DatasetRow]) -> bool:

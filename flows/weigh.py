@@ -4,7 +4,7 @@ import time
 from collections import Counter
 
 from flows.candidate import train
-from flows.champion import found_model
+from flows.champion import check_estimator, found_model
 from flows.history import leave_row, new_row
 from flows.serving import live_version
 from flows.training import case_rows, training_rows
@@ -30,6 +30,7 @@ def weigh(workspace: Workspace, name: str) -> Retrain:
             return leave_row(workspace, new_row(workspace, name, "skipped", "no training file: there is nothing to refit on",
                                           to_yes=f"set `training` under [weights.{name}]"))  # fmt: skip
         case_rows(workspace.settings, name, "golden")  # a file that is missing is said before anything is trained
+        check_estimator(workspace, name)
         _found_if_new(workspace, name)
         data = gather(workspace, name)
     except FilmroomError as error:

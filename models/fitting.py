@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from models.dataset import text_of
+from models.estimator_text_model import EstimatorTextModel
 from models.exceptions import ExceptionModel
 from models.tabular_model import TabularModel
 from models.text_model import TextModel
@@ -36,6 +37,7 @@ ARMS: dict[str, Arm] = {
         Arm(name="char_svc", representation="char", learner="linear_svc"),
         Arm(name="word_complement_nb", representation="word", learner="complement_nb"),
         Arm(name="exceptions", representation="word_char", learner="linear_svc", treatment="exceptions"),
+        Arm(name="word_char_estimator", representation="word_char", learner="estimator"),
         Arm(name="boosting", representation="columns", learner="boosting", task="tabular"),
         Arm(name="columns_logistic", representation="columns", learner="logistic", task="tabular"),
         Arm(name="forest", representation="columns", learner="forest", task="tabular"),
@@ -62,7 +64,7 @@ class Task(Record):
     seed: int = 0
     kind: TaskKind = "text"
     estimator: str | None = None
-    """Import path of a classifier that is one more arm of a tabular task."""
+    """Import path of a classifier that is one more arm."""
     estimator_params: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property
@@ -82,13 +84,7 @@ def fit_arm(arm: Arm, base_rows: Sequence[DatasetRow], new_rows: Sequence[Datase
     """
     if arm.task == "tabular":
         return _fit_tabular(arm, [*base_rows, *new_rows], task)
-    model = TextModel(
-        representation=arm.representation,
-        learner=arm.learner,
-        out_of_scope=task.out_of_scope,
-        in_scope_rejection=task.in_scope_rejection,
-        seed=task.seed,
-    )
+    model = _text_model(arm, task)
     taught = [*base_rows] if arm.treatment == "exceptions" else [*base_rows, *new_rows]
     model.fit(
         [text_of(row) for row in taught],
@@ -99,6 +95,25 @@ def fit_arm(arm: Arm, base_rows: Sequence[DatasetRow], new_rows: Sequence[Datase
     if arm.treatment == "plain":
         return model
     return ExceptionModel(model).fit([text_of(row) for row in new_rows], [row.label for row in new_rows])
+
+
+def _text_model(arm: Arm, task: Task) -> TextModel:
+    if arm.learner == "estimator":
+        return EstimatorTextModel(
+            estimator=task.estimator or "",
+            estimator_params=task.estimator_params,
+            representation=arm.representation,
+            out_of_scope=task.out_of_scope,
+            in_scope_rejection=task.in_scope_rejection,
+            seed=task.seed,
+        )
+    return TextModel(
+        representation=arm.representation,
+        learner=arm.learner,
+        out_of_scope=task.out_of_scope,
+        in_scope_rejection=task.in_scope_rejection,
+        seed=task.seed,
+    )
 
 
 def _fit_tabular(arm: Arm, rows: Sequence[DatasetRow], task: Task) -> TabularModel:

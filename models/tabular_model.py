@@ -3,31 +3,23 @@
 A record comes as its canonical JSON, as everywhere in the loop; what is no object counts as one without any value.
 """
 
-import importlib
-import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-import skops.io
 from pydantic import JsonValue
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from models.calibration import LOWEST, fit_temperature
+from models.calibration import fit_temperature
 from models.columns import Columns, Row
+from models.estimator import fit_estimator, log_probabilities, make_estimator, refuse_unstorable
 from models.reject import FEWEST_ASKED, Bools, Floats
 from models.text_model import Labels, Prediction, text_folds
 
-TRUSTED: frozenset[str] = frozenset(
-    {"sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor", "sklearn.tree._tree.Tree"}
-)
-"""What a stored forest or boosting consists of, beyond what skops trusts by itself: arrays of scikit-learn's own trees."""
-_LEAST = 1e-12
 FOLDS = 3
 """From which confidence is calibrated."""
 
@@ -114,7 +106,9 @@ class TabularModel:
         """One prediction a record, in order."""
         if not texts:
             return ()
-        decisions = self._decisions(self._classifier, self._features([as_record(text) for text in texts]))
+        decisions = log_probabilities(
+            self._classifier, self._features([as_record(text) for text in texts]), self.classes
+        )
         shares = softmax(decisions * self.temperature, axis=1)
         best = shares.argmax(axis=1)
         return tuple(
@@ -153,7 +147,7 @@ class TabularModel:
         for train, test in text_folds(texts, FOLDS, seed=self.seed):
             known = train[in_scope[train]]
             if len(np.unique(y[known])) > 1:
-                decisions[test] = self._decisions(self._fitted(X[known], y[known], w[known]), X[test])
+                decisions[test] = log_probabilities(self._fitted(X[known], y[known], w[known]), X[test], self.classes)
         judged: Bools = np.isfinite(decisions).all(axis=1) & in_scope
         if not judged.any():
             raise ValueError(f"{len(y)} rows: too few to predict any of them out of fold")
@@ -171,17 +165,7 @@ class TabularModel:
             with threadpool_limits(1):  # of a few thousand rows threads take more time than they save
                 return LEARNERS[self.learner](self.seed).fit(X, y, sample_weight=w)
         classifier = make_estimator(str(self.estimator), self.estimator_params, seed=self.seed)
-        weighed = "sample_weight" in inspect.signature(classifier.fit).parameters
-        return classifier.fit(X, y, sample_weight=w) if weighed else classifier.fit(X, y)
-
-    def _decisions(self, classifier: Any, X: Floats) -> Floats:
-        """Log-probabilities over `classes`, shape (n, classes); a class the classifier never saw scores lowest."""
-        found = np.log(np.maximum(classifier.predict_proba(X), _LEAST))
-        if not np.isfinite(found).all():
-            raise ValueError("the learner's probabilities are not finite")
-        scores = np.full((len(X), len(self.classes)), LOWEST)
-        scores[:, np.searchsorted(self.classes, classifier.classes_)] = found
-        return scores
+        return fit_estimator(classifier, X, y, w)
 
 
 def as_record(text: str) -> Row:
@@ -195,29 +179,3 @@ def as_record(text: str) -> Row:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def make_estimator(path: str, params: Mapping[str, JsonValue], *, seed: int) -> Any:
-    """The classifier at an import path such as `sklearn.ensemble.ExtraTreesClassifier`, seeded where it takes a seed.
-
-    Raises ValueError where there is none, or it gives no probabilities.
-    """
-    module, _, name = path.rpartition(".")
-    try:
-        kind = getattr(importlib.import_module(module), name)
-    except (ImportError, ValueError, AttributeError) as error:
-        raise ValueError(f"estimator {path!r} cannot be imported: {error}") from error
-    if not (isinstance(kind, type) and issubclass(kind, ClassifierMixin) and hasattr(kind, "predict_proba")):
-        raise ValueError(f"estimator {path!r} is no scikit-learn classifier that gives probabilities")
-    seeded = {"random_state": seed} if "random_state" in inspect.signature(kind).parameters else {}
-    try:
-        return kind(**{**seeded, **params})
-    except TypeError as error:
-        raise ValueError(f"estimator {path!r}: estimator_params: {error}") from error
-
-
-def refuse_unstorable(classifier: Any, path: str) -> None:
-    """Raises ValueError where its file would ask for types that are not trusted: it could be trained, and never served."""
-    asked = set(skops.io.get_untrusted_types(data=skops.io.dumps(classifier))) - TRUSTED
-    if asked:
-        raise ValueError(f"estimator {path!r} cannot be stored: {', '.join(sorted(map(str, asked)))} is not trusted")

@@ -1,8 +1,8 @@
 """`[weights.NAME]`: a small model of the program."""
 
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue
 
 from store.settings_section import Section
 
@@ -37,15 +37,9 @@ class WeightsSection(Section):
     """Share of in-scope inputs the reject threshold may turn away."""
 
     estimator: str | None = None
-    """Import path of a scikit-learn classifier that is one more arm of a tabular task."""
+    """Import path of a scikit-learn classifier that is one more arm; it must give probabilities."""
     estimator_params: dict[str, JsonValue] = Field(default_factory=dict)
     """Its arguments."""
-
-    @model_validator(mode="after")
-    def _estimator_has_its_task(self) -> Self:
-        if self.estimator is not None and self.task != "tabular":
-            raise ValueError('`estimator` needs `task = "tabular"`')
-        return self
 
     @property
     def is_elsewhere(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from flows.champion import live_model
@@ -14,13 +15,13 @@ from flows.turn import turn
 from flows.workspace import Workspace
 from models.arms import fit_arm
 from models.artifacts import Manifest, load, save
+from models.estimator import refuse_unusable
 from models.fitting import ARMS, Task
 from models.tabular_model import TabularModel
-from store.errors import SettingsError
 from store.records import DatasetRow
 from store.retrains import retrains_of
 from store.review_queue import review_queue
-from store.settings import read_settings
+from tests.live_server import serving
 from tests.shop_log import said, take_in, trace, working_in
 
 SETTINGS = """
@@ -117,10 +118,56 @@ def test_any_classifier_by_its_path_is_an_arm_with_its_arguments() -> None:
     assert len(model.parts()["classifier"].estimators_) == 7
 
 
-def test_a_text_task_takes_no_estimator(tmp_path: Path) -> None:
-    (tmp_path / "filmroom.toml").write_text('[weights.a]\nestimator = "sklearn.svm.SVC"\n', encoding="utf-8")
-    with pytest.raises(SettingsError, match=r'weights\.a: `estimator` needs `task = "tabular"`'):
-        read_settings(tmp_path / "filmroom.toml")
+TEXTS = [
+    f"{verb} my {thing}" for verb in ("track", "find", "return", "repay") for thing in ("book", "shoe", "lamp", "desk")
+]
+SAID = ["status"] * 8 + ["refund"] * 8
+
+
+def test_a_text_task_takes_a_classifier_by_its_path_over_its_features(tmp_path: Path) -> None:
+    base = [DatasetRow(input=text, label=label, source="base") for text, label in zip(TEXTS, SAID, strict=True)]
+    odd = [DatasetRow(input=f"weather in town {n}", label="other", source="base") for n in range(12)]
+    task = Task(
+        estimator="sklearn.ensemble.ExtraTreesClassifier", estimator_params={"n_estimators": 7}, out_of_scope="other"
+    )
+    assert task.arms[-1] == "word_char_estimator"
+    model = fit_arm(ARMS["word_char_estimator"], [*base, *odd], [], task=task)
+    answers = model.predict([*TEXTS, "weather in town"])
+    assert [answer.label for answer in answers[:16]] == SAID
+    assert answers[-1].rejected
+    digest = save(model, tmp_path, Manifest(training="0", arm="x", code_version="0", environment={}))
+    assert load(tmp_path, digest).predict([*TEXTS, "weather in town"]) == answers
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "kind", "why"),
+    [
+        ("nowhere.Thing", {}, "text", "cannot be imported"),
+        ("json.JSONDecoder", {}, "tabular", "no scikit-learn classifier"),
+        ("sklearn.linear_model.SGDClassifier", {}, "text", "gives no probabilities with these estimator_params"),
+        ("sklearn.ensemble.ExtraTreesClassifier", {"trees": 3}, "text", "estimator_params: .*'trees'"),
+        ("sklearn.ensemble.ExtraTreesClassifier", {"n_estimators": "many"}, "tabular", "'n_estimators' parameter"),
+        ("sklearn.naive_bayes.GaussianNB", {}, "text", "dense data is required"),
+        ("sklearn.neighbors.KNeighborsClassifier", {}, "tabular", "cannot be stored: .* is not trusted"),
+    ],
+)
+def test_an_estimator_that_can_never_serve_is_told_before_anything_is_trained(
+    path: str, params: dict[str, Any], kind: Any, why: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^estimator {path!r}.*{why}") as refused:
+        refuse_unusable(path, params, kind)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_turn_says_why_an_estimator_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text(as_csv(rows(40)), encoding="utf-8")
+    bad = SETTINGS.replace("[policy]", 'estimator = "sklearn.neighbors.KNeighborsClassifier"\n[policy]')
+    with working_in(tmp_path, bad) as workspace:
+        told = turn(workspace).retrain
+    assert told["decision"] == "skipped"
+    assert str(told["reason"]).startswith(
+        "[weights.risk] estimator 'sklearn.neighbors.KNeighborsClassifier' cannot be stored"
+    )
 
 
 @pytest.fixture
@@ -151,7 +198,10 @@ def test_a_new_kind_of_record_is_learnt_and_served(workspace: Workspace) -> None
         approve(workspace, item["correction"])
     summary = turn(workspace)
     assert summary.retrain["decision"] == "promoted", summary.retrain
-    assert live_model(workspace, "risk").predict(['{"amount": 20, "country": "XX"}'])[0].answer == "hold"
+    asked = {"model": "risk", "records": [{"amount": 20, "country": "XX"}, {"amount": 20, "country": "DE"}]}
+    with serving(workspace) as url:
+        answers = httpx.post(f"{url}/v1/predict", json=asked, timeout=30).json()["predictions"]
+    assert [answer["label"] for answer in answers] == ["hold", "ship"]
     with workspace.store.read() as connection:
         tried = [str(arm["arm"]) for arm in retrains_of(connection, workspace.project)[0].arms]
     assert sorted(tried) == sorted(ARM_NAMES)
