@@ -1,5 +1,6 @@
 """`filmroom_live.Live` in a running program: it takes what is live, whole and for whom it is meant."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -11,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filmroom.signing_key import signing_key
 from filmroom_live import Live
 from flows.champion import live_model
+from flows.serving import promote
 from flows.workspace import Workspace
+from models.artifacts import artifact_path
+from store.records import Version
 from tests.live_program import feedback_in, live_of, one_of_everything, run_filmroom, same, until
 from tests.live_server import change, fact, rule, serving, swap_all, two_models
 from tests.live_server import live as live_release_of
@@ -42,6 +47,20 @@ def test_all_four_targets_of_the_live_release(workspace: Workspace) -> None:
         assert live.tool_call("update_order", {"order_id": " 104"}).arguments == {"order_id": "#104"}
         predicted, expected = live.predict("intents", TEXTS[0]), live_model(workspace, "intents").predict(TEXTS[:1])[0]
     assert predicted == (expected.label, expected.confidence, expected.rejected)
+
+
+def test_a_model_of_a_kind_that_is_not_known_here_keeps_no_release_back(workspace: Workspace) -> None:
+    data = skops.io.dumps({"format": 1, "kind": "of a later filmroom", "parts": {}})
+    digest = hashlib.sha256(data).hexdigest()
+    artifact_path(workspace.artifacts, digest).write_bytes(data)
+    made = Version(project=workspace.project, target="weights", model="later", content={"artifact": digest},
+                   created_us=workspace.clock())  # fmt: skip
+    with workspace.store.write() as connection:
+        promote(connection, workspace, "later", made, reason="test")
+    with serving(workspace) as url, live_of(url, in_process=True) as live:
+        assert live.release.id == live_release_of(workspace).id
+        assert same(live.predict("intents", TEXTS[0]), live_model(workspace, "intents").predict(TEXTS[:1])[0])
+        assert sorted(live.pin().models) == ["intents"]
 
 
 def test_a_new_release_is_taken_without_asking(workspace: Workspace) -> None:

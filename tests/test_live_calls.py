@@ -1,5 +1,6 @@
 """What the client does by itself: models in process, tool calls, documents it reads and sentences it writes."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from filmroom_live.model import load
 from filmroom_live.rule_text import plain
 from filmroom_live.tool_call import tool_call
 from models.artifacts import Manifest, artifact_path, environment, save
+from models.estimator_text_model import EstimatorTextModel
 from models.exceptions import ExceptionModel
+from models.fitting import ARMS, Task, fit_arm
 from models.text_model import TextModel
+from store.records import DatasetRow
 from tests.live_program import same
 
 TEXTS = ["where is order 5", "i want to return item 9", "hello there", "return order status", ""]
@@ -44,6 +48,44 @@ def test_a_model_in_process_answers_as_in_filmroom(
     digest = save(model, tmp_path, made)
     loaded = load(artifact_path(tmp_path, digest).read_bytes(), digest)
     asked = [*texts, *outside, *TEXTS, "take it back now", "sing a song"]
+    assert all(same(loaded.predict(text), expected) for text, expected in zip(asked, model.predict(asked), strict=True))
+
+
+RECORDS: list[dict[str, Any]] = [
+    {"amount": n * 7 % 400, "country": ("DE", "FR", "NL")[n % 3], "age": None if n % 4 else n} for n in range(90)
+]
+ODD: list[Any] = [
+    {},
+    {"amount": None, "country": "??"},
+    {"amount": "many", "more": [1]},
+    {"amount": True},
+    [1, 2],
+    "hello",
+]
+
+
+@pytest.mark.parametrize("arm", ["boosting", "columns_logistic", "forest", "estimator"])
+@pytest.mark.parametrize("outside", [None, "other"])
+def test_a_model_of_records_in_process_answers_as_in_filmroom(tmp_path: Path, arm: str, outside: str | None) -> None:
+    labels = [("other" if n % 9 == 0 else "hold") if n * 7 % 400 > 200 else "ship" for n in range(90)]
+    base = [DatasetRow(input=each, label=said, source="base") for each, said in zip(RECORDS, labels, strict=True)]
+    task = Task(kind="tabular", estimator="sklearn.tree.DecisionTreeClassifier", out_of_scope=outside)
+    model = fit_arm(ARMS[arm], base, [], task=task)
+    digest = save(model, tmp_path, Manifest(training="", arm="", code_version="", environment=environment()))
+    loaded = load(artifact_path(tmp_path, digest).read_bytes(), digest)
+    asked = [json.dumps(each, sort_keys=True) for each in (*RECORDS, *ODD)]
+    assert all(same(loaded.predict(each), expected) for each, expected in zip(asked, model.predict(asked), strict=True))
+
+
+def test_any_classifier_of_texts_in_process_answers_as_in_filmroom(tmp_path: Path) -> None:
+    labels = ["status", "return", "refund"]
+    texts = [f"{label} of order {n} please" for n in range(12) for label in labels]
+    model = EstimatorTextModel(estimator="sklearn.naive_bayes.MultinomialNB", out_of_scope="other")
+    outside = [f"what is the weather in town {n}" for n in range(12)]
+    model.fit([*texts, *outside], [*labels * 12, *["other"] * 12])
+    digest = save(model, tmp_path, Manifest(training="", arm="", code_version="", environment=environment()))
+    loaded = load(artifact_path(tmp_path, digest).read_bytes(), digest)
+    asked = [*texts, *outside, *TEXTS]
     assert all(same(loaded.predict(text), expected) for text, expected in zip(asked, model.predict(asked), strict=True))
 
 

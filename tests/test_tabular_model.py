@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from filmroom_live import Live
 from flows.champion import live_model
 from flows.review import approve
 from flows.turn import turn
@@ -198,10 +199,19 @@ def test_a_new_kind_of_record_is_learnt_and_served(workspace: Workspace) -> None
         approve(workspace, item["correction"])
     summary = turn(workspace)
     assert summary.retrain["decision"] == "promoted", summary.retrain
-    asked = {"model": "risk", "records": [{"amount": 20, "country": "XX"}, {"amount": 20, "country": "DE"}]}
+    asked: dict[str, Any] = {
+        "model": "risk",
+        "records": [{"amount": 20, "country": "XX"}, {"amount": 20, "country": "DE"}],
+    }
     with serving(workspace) as url:
         answers = httpx.post(f"{url}/v1/predict", json=asked, timeout=30).json()["predictions"]
+        clients = [Live(url=url, in_process=here) for here in (True, False)]
+        assert all(client.ready() for client in clients)
+        asked_live = [client.predict("risk", asked["records"][0], timeout_s=30) for client in clients]
+        for client in clients:
+            client.close()
     assert [answer["label"] for answer in answers] == ["hold", "ship"]
+    assert [answer is not None and answer.answer for answer in asked_live] == ["hold", "hold"]
     with workspace.store.read() as connection:
         tried = [str(arm["arm"]) for arm in retrains_of(connection, workspace.project)[0].arms]
     assert sorted(tried) == sorted(ARM_NAMES)

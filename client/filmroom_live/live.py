@@ -5,6 +5,8 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
@@ -136,7 +138,7 @@ class Live:
         """See `Pinned.tool_call`."""
         return self._pinned.tool_call(name, arguments)
 
-    def predict(self, model: str, text: str, *, timeout_s: float = 2.0) -> Prediction | None:
+    def predict(self, model: str, text: str | Mapping[str, Any], *, timeout_s: float = 2.0) -> Prediction | None:
         """See `Pinned.predict`."""
         return self._pinned.predict(model, text, timeout_s=timeout_s)
 
@@ -211,7 +213,8 @@ class Live:
             if before is not None and old == served and name in before.models:
                 found[name] = before.models[name]
                 continue
-            found[name] = in_process.load(self._model_file(served.artifact), served.artifact)
+            with suppress(in_process.OnlyServed):  # a newer filmroom's: the rest of the release does not wait for it
+                found[name] = in_process.load(self._model_file(served.artifact), served.artifact)
         return found
 
     def _model_file(self, digest: str) -> bytes:

@@ -1,4 +1,4 @@
-"""A model in this process: filmroom's text classifiers, rebuilt from their files without unpickling.
+"""A model in this process: filmroom's classifiers of texts and of records, rebuilt from their files without unpickling.
 
 Needs scikit-learn and skops, which are looked for only when a model is loaded. A loaded model is never changed.
 """
@@ -6,7 +6,9 @@ Needs scikit-learn and skops, which are looked for only when a model is loaded. 
 import hashlib
 import importlib
 import importlib.util
+import json
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from filmroom_live.documents import BadDocument
@@ -17,6 +19,14 @@ LOWEST = -1e9
 """Score of a class that the classifier never saw."""
 TEXT_SCALE = 3.0
 """Weight of the text features beside the two standardised margins of the reject model."""
+TRUSTED = ["sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor", "sklearn.tree._tree.Tree"]
+"""Arrays of scikit-learn's own trees, which skops does not trust by itself; as in `models/estimator.py`."""
+LEAST = 1e-12
+"""Least probability whose logarithm is taken."""
+
+
+class OnlyServed(BadDocument):
+    """A kind of model that this client does not know: the server answers it."""
 
 
 class Prediction(NamedTuple):
@@ -36,7 +46,7 @@ class Prediction(NamedTuple):
 
 
 class LoadedModel(Protocol):
-    """What answers a text."""
+    """What answers a text, or a record as JSON."""
 
     def predict(self, text: str) -> Prediction:
         """The model's answer."""
@@ -51,17 +61,22 @@ def load(data: bytes, digest: str) -> LoadedModel:
     """The model in a file's bytes. Raises BadDocument for another content than `digest`'s, or types that are not trusted."""
     if hashlib.sha256(data).hexdigest() != digest:
         raise BadDocument(f"the model file is not {digest[:12]}")
+    kinds: dict[str, Any] = {
+        "text": TextModel,
+        "text_estimator": EstimatorTextModel,
+        "exceptions": ExceptionModel,
+        "tabular": RecordModel,
+    }
     skops: Any = importlib.import_module("skops.io")
     try:
-        untrusted = skops.get_untrusted_types(data=data)
+        untrusted = set(skops.get_untrusted_types(data=data)) - set(TRUSTED)
         if untrusted:
-            raise BadDocument(f"the model file asks for {', '.join(map(str, untrusted))[:200]}")
-        content = skops.loads(data, trusted=[])
+            raise BadDocument(f"the model file asks for {', '.join(sorted(map(str, untrusted)))[:200]}")
+        content = skops.loads(data, trusted=TRUSTED)
         if content["format"] != FORMAT:
             raise BadDocument(f"the model file has format {content['format']!r}, not {FORMAT}")
-        kinds: dict[str, Any] = {"text": TextModel, "exceptions": ExceptionModel}
         if content["kind"] not in kinds:
-            raise BadDocument(f"a {content['kind']} model answers over HTTP alone: POST /v1/predict")
+            raise OnlyServed(f"a {content['kind']} model answers over HTTP alone: POST /v1/predict")
         return kinds[content["kind"]](content["parts"])  # type: ignore[no-any-return]
     except BadDocument:
         raise
@@ -77,7 +92,7 @@ class TextModel:
         self._columns = [self._classes.index(str(each)) for each in parts["classifier"].classes_]
         self._temperature = float(parts["temperature"])
         self._vectoriser, self._classifier = _with_terms(parts), parts["classifier"]
-        self._has_probabilities = parts["params"]["learner"] == "complement_nb"
+        self._has_probabilities = parts["params"].get("learner") == "complement_nb"
         self._reject = parts["reject"]
         self._numpy: Any = importlib.import_module("numpy")
         self._sparse: Any = importlib.import_module("scipy.sparse")
@@ -95,9 +110,7 @@ class TextModel:
 
     def _scores(self, X: Any) -> list[float]:
         """Scores over the classes."""
-        raw = (
-            self._classifier.predict_log_proba(X) if self._has_probabilities else self._classifier.decision_function(X)
-        )
+        raw = self._raw(X)
         found = [float(each) for each in raw.ravel()]
         if raw.ndim == 1:
             found = [-found[0], found[0]]
@@ -105,6 +118,12 @@ class TextModel:
         for column, score in zip(self._columns, found, strict=True):
             scores[column] = score
         return scores
+
+    def _raw(self, X: Any) -> Any:
+        """Scores over the classes that the classifier saw."""
+        return (
+            self._classifier.predict_log_proba(X) if self._has_probabilities else self._classifier.decision_function(X)
+        )
 
     def _is_rejected(self, X: Any, scores: list[float]) -> bool:
         second, first = sorted(scores)[-2:]
@@ -120,6 +139,79 @@ class TextModel:
             format="csr",
         )
         return bool(self._reject["model"].decision_function(mixed)[0] < self._reject["threshold"])
+
+
+class EstimatorTextModel(TextModel):
+    """Any scikit-learn classifier over the same features, as `models/estimator_text_model.py` trains it."""
+
+    def _raw(self, X: Any) -> Any:
+        return self._numpy.log(self._numpy.maximum(self._classifier.predict_proba(X), LEAST))
+
+
+class RecordModel:
+    """A classifier of records, as `models/tabular_model.py` trains it."""
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        self._classes = [str(each) for each in parts["classes"]]
+        self._classifier = parts["classifier"]
+        self._temperature, self._threshold = float(parts["temperature"]), float(parts["threshold"])
+        self._numeric = {str(name): (float(a), float(b)) for name, (a, b) in parts["columns"]["numeric"].items()}
+        self._categories = {str(name): list(map(str, each)) for name, each in parts["columns"]["categories"].items()}
+        self._by_place = parts["params"]["learner"] in ("boosting", "forest")
+        self._numpy: Any = importlib.import_module("numpy")
+
+    def predict(self, text: str) -> Prediction:
+        """The answer to a record as JSON; what is no object counts as one without any value."""
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = {}
+        record = found if isinstance(found, dict) else {}
+        X = self._numpy.array([self._ordinal(record) if self._by_place else self._dense(record)])
+        known = self._numpy.log(self._numpy.maximum(self._classifier.predict_proba(X), LEAST))[0]
+        scores = dict(zip(map(str, self._classifier.classes_), map(float, known), strict=True))
+        best = max(self._classes, key=lambda label: scores.get(label, LOWEST))
+        total = sum(math.exp((score - scores[best]) * self._temperature) for score in scores.values())
+        return Prediction(best, 1 / total, 1 / total < self._threshold)
+
+    def _ordinal(self, record: dict[str, Any]) -> list[float]:
+        places = [
+            float(values.index(key)) if (key := _category(record.get(name))) in values else math.nan
+            for name, values in self._categories.items()
+        ]
+        return [*(_number(record.get(name)) for name in self._numeric), *places]
+
+    def _dense(self, record: dict[str, Any]) -> list[float]:
+        found: list[float] = []
+        for name, (median, spread) in self._numeric.items():
+            value = _number(record.get(name))
+            found += [0.0, 1.0] if math.isnan(value) else [(value - median) / spread, 0.0]
+        for name, values in self._categories.items():
+            found += [float(_category(record.get(name)) == value) for value in values]
+        return found
+
+
+def _number(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_number else math.nan
+
+
+def _category(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def as_text(given: str | Mapping[str, Any]) -> str:
+    """What a model is asked: a text as it is, a record as JSON; a number that is none counts as missing.
+
+    >>> as_text({"amount": float("nan"), "country": "DE"})
+    '{"amount": null, "country": "DE"}'
+    """
+    if isinstance(given, str):
+        return given
+    known = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in given.items()
+    }
+    return json.dumps(known, sort_keys=True)
 
 
 def _with_terms(parts: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from filmroom_live.documents import Example, Fact, Release, Rule
 from filmroom_live.kept_facts import Whose
-from filmroom_live.model import LoadedModel, Prediction
+from filmroom_live.model import LoadedModel, Prediction, as_text
 from filmroom_live.nearest import Nearest
 from filmroom_live.rule_text import block, holds, knowledge, line, open_conditions
 from filmroom_live.tool_call import ToolCall, tool_call
@@ -90,13 +90,14 @@ class Pinned(NamedTuple):
         """The call as it should be made: normalised, checked, with a sentence for each thing that is wrong."""
         return tool_call(self.release, name, arguments)
 
-    def predict(self, model: str, text: str, *, timeout_s: float = 2.0) -> Prediction | None:
-        """The model's answer; None: the release has no such model, or nobody answered within `timeout_s`.
+    def predict(self, model: str, text: str | Mapping[str, Any], *, timeout_s: float = 2.0) -> Prediction | None:
+        """The model's answer to a text, or to a record as a mapping; None: the release has no such model, or nobody answered
+        within `timeout_s`.
 
         In this process where the model is loaded; else this is the one call that waits for the network.
         """
-        loaded = self.models.get(model)
+        asked, loaded = as_text(text), self.models.get(model)
         if loaded is not None:
-            return loaded.predict(text)
+            return loaded.predict(asked)
         served = self.release.models.get(model)
-        return None if served is None else self.ask(model, served.version, text, timeout_s)
+        return None if served is None else self.ask(model, served.version, asked, timeout_s)
