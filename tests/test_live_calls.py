@@ -73,7 +73,7 @@ def test_a_model_of_records_in_process_answers_as_in_filmroom(tmp_path: Path, ar
     model = fit_arm(ARMS[arm], base, [], task=task)
     digest = save(model, tmp_path, Manifest(training="", arm="", code_version="", environment=environment()))
     loaded = load(artifact_path(tmp_path, digest).read_bytes(), digest)
-    asked = [json.dumps(each, sort_keys=True) for each in (*RECORDS, *ODD)]
+    asked = [json.dumps(each, sort_keys=True) for each in (*RECORDS[::5], *ODD)]
     assert all(same(loaded.predict(each), expected) for each, expected in zip(asked, model.predict(asked), strict=True))
 
 
