@@ -33,11 +33,12 @@ class Columns:
         """Name to its values, in order."""
 
     def found(self, rows: Sequence[Row]) -> Self:
-        """Learns the columns; values of a numeric one that come as text, such as `"40"`, make it one of categories."""
+        """Learns the columns; text that is a number, such as a table's `"40"`, counts as that number, empty text as missing."""
         for name in sorted({name for row in rows for name in row}):
-            values = [row[name] for row in rows if row.get(name) is not None]
-            if values and all(_is_number(value) for value in values):
-                known = np.array([float(value) for value in values])  # type: ignore[arg-type]
+            values = [row[name] for row in rows if not _is_missing(row.get(name))]
+            numbers = [_number(value) for value in values]
+            if values and not any(map(math.isnan, numbers)):
+                known = np.array(numbers)
                 self.numeric[name] = float(np.median(known)), float(known.std()) or 1.0
             elif values:
                 counts = Counter(map(_category, values))
@@ -79,14 +80,21 @@ class Columns:
         return found
 
 
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _is_missing(value: JsonValue) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _number(value: JsonValue) -> float:
-    return float(value) if _is_number(value) else math.nan  # type: ignore[arg-type]
+    """The finite number that a value is, or says as text; NaN where it is none."""
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return math.nan
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return math.nan
+    return found if math.isfinite(found) else math.nan
 
 
 def _category(value: JsonValue) -> str:
     """What a value is called; a missing one has no name."""
-    return "" if value is None else str(value)
+    return "" if _is_missing(value) else str(value)

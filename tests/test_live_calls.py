@@ -59,6 +59,7 @@ ODD: list[Any] = [
     {"amount": None, "country": "??"},
     {"amount": "many", "more": [1]},
     {"amount": True},
+    {"amount": "390", "country": " ", "age": ""},
     [1, 2],
     "hello",
 ]

@@ -86,6 +86,22 @@ def test_what_is_missing_never_seen_or_no_record_is_answered() -> None:
     assert {answer.label for answer in model.predict(odd)} <= {"hold", "ship"}
 
 
+@pytest.mark.parametrize("arm", ARM_NAMES)
+def test_a_number_that_a_table_logged_as_text_is_that_number(arm: str) -> None:
+    def as_text(row: DatasetRow) -> DatasetRow:
+        record: Any = row.input
+        cells = {name: "" if value is None else str(value) for name, value in record.items()}
+        return row.model_copy(update={"input": {**cells}})
+
+    given = rows(120)
+    mixed = [as_text(row) if n % 2 else row for n, row in enumerate(given)]
+    model = fit_arm(ARMS[arm], mixed, [], task=Task(kind="tabular"))
+    asked = rows(40, seed=7)
+    plain, texts = ([json.dumps(row.input) for row in each] for each in (asked, [as_text(row) for row in asked]))
+    assert model.predict(texts) == model.predict(plain)
+    assert sum(each.label == row.label for each, row in zip(model.predict(texts), asked, strict=True)) >= 36
+
+
 def test_out_of_scope_is_an_answer_of_its_own() -> None:
     strange = [
         DatasetRow(input={"amount": 199 + n % 4, "country": "DE"}, label="other", source="base") for n in range(40)

@@ -192,12 +192,17 @@ class RecordModel:
 
 
 def _number(value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_number else math.nan
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return math.nan
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return math.nan
+    return found if math.isfinite(found) else math.nan
 
 
 def _category(value: Any) -> str:
-    return "" if value is None else str(value)
+    return "" if value is None or (isinstance(value, str) and not value.strip()) else str(value)
 
 
 def as_text(given: str | Mapping[str, Any]) -> str:
