@@ -3,12 +3,10 @@
 import time
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
-
-from flows.apply import start_hold
 from flows.cases import judge_cases
 from flows.champion import keep
 from flows.history import leave_row, new_row, record_row
+from flows.learnt import settle
 from flows.serving import promote
 from flows.training_data import TrainingData
 from flows.workspace import Workspace
@@ -19,11 +17,9 @@ from models.judging import examples_of, judge_calibration, judge_rows
 from models.out_of_fold import OutOfFold
 from models.poison import influences
 from models.trigger import TriggerVerdict
-from store.changes import changes_of
-from store.corrections import correction, set_state
 from store.errors import FilmroomError
 from store.ledger import record_event
-from store.records import Change, DatasetRow, GateStage, Retrain, RetrainDecision, Version
+from store.records import DatasetRow, GateStage, Retrain, RetrainDecision, Version
 from store.releases import live_release
 
 AGAIN = "the next turn weighs it again"
@@ -71,7 +67,7 @@ def _judge(
         policy=workspace.policy,
         checks=_checks(data),
         calibrated=judge_calibration(arm, out_of_fold, incumbent=data.incumbent),
-        look=1 + len(data.refused),
+        look=data.look,
     )
     if not gate.passed(stages):
         return stages, None
@@ -133,19 +129,5 @@ def serve_candidate(
         record_event(connection, workspace.project, at_us=done.at_us, actor=workspace.actor, event="made",
                      subject=made.id, reason=done.reason, causes=[done.id])  # fmt: skip
         promote(connection, workspace, name, made, reason=done.reason)
-        _settle(connection, workspace, corrections)
+        settle(connection, workspace, corrections)
     return done
-
-
-def _settle(connection: Connection, workspace: Workspace, corrections: Sequence[str]) -> None:
-    """The corrections that were learnt are applied now; the newest of each cluster is watched."""
-    newest: dict[str, Change] = {}
-    for correction_id in corrections:
-        found = correction(connection, workspace.project, correction_id)
-        set_state(connection, correction_id, "applied")
-        for change in changes_of(connection, workspace.project, correction_id=correction_id, state="live"):
-            known = newest.get(found.cluster_id)
-            if known is None or known.applied_us <= change.applied_us:
-                newest[found.cluster_id] = change
-    for cluster_id, change in newest.items():
-        start_hold(connection, workspace, change.model_copy(update={"applied_us": workspace.clock()}), cluster_id)

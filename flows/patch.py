@@ -9,9 +9,9 @@ from flows.candidate import serve_candidate
 from flows.cases import judge_cases
 from flows.champion import ground_names, keep, load_model, patches, task_of
 from flows.history import leave_row, new_row
+from flows.lineage import learnt_traces
 from flows.serving import artifact_of, live_version
 from flows.training import Labelled, labelled, training_rows
-from flows.training_data import learnt_traces
 from flows.workspace import Workspace
 from models import gate, minimum_evidence
 from models.dataset import dataset_digest, prepare

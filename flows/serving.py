@@ -4,6 +4,7 @@ from sqlalchemy import Connection
 
 from flows.apply import serve
 from flows.history import record_row
+from flows.learnt import settle_anew
 from flows.targets.contract import Served
 from flows.targets.documents import following
 from flows.workspace import Workspace
@@ -31,8 +32,10 @@ def promote(connection: Connection, workspace: Workspace, name: str, made: Versi
 
 
 def demote(connection: Connection, workspace: Workspace, name: str, parent: str | None, *, reason: str) -> Release:
-    """Serve the version before, or none."""
-    return _serve_models(connection, workspace, {name: parent}, cause=parent, reason=reason)
+    """Serve the version before, or none; what it has not learnt waits again."""
+    release = _serve_models(connection, workspace, {name: parent}, cause=parent, reason=reason)
+    settle_anew(connection, workspace, name, live_version(connection, workspace.project, name))
+    return release
 
 
 def _serve_models(
@@ -60,16 +63,34 @@ def _serve_models(
 def roll_back(connection: Connection, workspace: Workspace, found: Retrain, *, reason: str) -> Retrain:
     """Serve the version before a promotion again, and leave a row that says so."""
     release = demote(connection, workspace, found.model, found.parent, reason=reason)
+    told = reason or f"{found.version} was taken back by {workspace.actor}"
+    return leave_rolled_back(
+        connection, workspace, found.model, release, told, before=found.version, cause=found.id, arm=found.arm
+    )
+
+
+def leave_rolled_back(
+    connection: Connection,
+    workspace: Workspace,
+    name: str,
+    now: Release,
+    reason: str,
+    *,
+    before: str | None,
+    cause: str,
+    arm: str | None = None,
+) -> Retrain:
+    """The row which says that release `now` serves another version of the model than `before`, and no newer one."""
     row = Retrain(
         project=workspace.project,
-        id=derived_id("ret", found.id, "rolled back", release.id),
-        model=found.model,
+        id=derived_id("ret", cause, name, "rolled back", now.id),
+        model=name,
         at_us=workspace.clock(),
         decision="rolled_back",
-        reason=reason or f"{found.version} was taken back by {workspace.actor}",
-        arm=found.arm,
-        version=found.parent,
-        parent=found.version,
+        reason=reason,
+        arm=arm,
+        version=now.models.get(name),
+        parent=before,
     )
-    record_row(connection, workspace, row, causes=[found.id])
+    record_row(connection, workspace, row, causes=[cause])
     return row

@@ -8,6 +8,7 @@ from flows.labels import principal_of, step_of
 from flows.training_files import rows_of
 from flows.workspace import Workspace
 from models.steps import label_in, text_of
+from store.changes import applied_times
 from store.errors import SettingsError
 from store.exposures import judged
 from store.records import DatasetRow, Record, Span
@@ -27,6 +28,8 @@ class Labelled(Record):
     served: str | None
     """The logged answer; None: it was turned away as out of scope."""
     failed: bool
+    known_us: int = 0
+    """When the label came to be known here: its correction was approved, or its feedback given."""
 
 
 def training_rows(settings: Settings, name: str) -> tuple[DatasetRow, ...]:
@@ -72,6 +75,7 @@ def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[L
     section = workspace.settings.weights[name]
     corrected = {row["trace_id"]: row for row in dataset_of(connection, workspace.project, name)}
     known = {episode.trace.id: episode for episode in episodes(connection, list(corrected))}
+    approved_us = applied_times(connection, workspace.project, "weights")
     found = []
     for trace_id, row in corrected.items():
         step = (
@@ -91,7 +95,8 @@ def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[L
             at_us=row["at_us"],
             weight=row["weight"],
         )
-        found.append(Labelled(row=learnt, served=_served(step, section), failed=True))
+        known_us = approved_us.get(row["correction_id"], 0)
+        found.append(Labelled(row=learnt, served=_served(step, section), failed=True, known_us=known_us))
     found += _confirmed(connection, workspace, name, section, skip=set(corrected))
     apart = _sealed(workspace.settings, name)
     known_rows = [each for each in found if not apart or _key(each.row) not in apart]
@@ -120,7 +125,8 @@ def _confirmed(
             trace_id=episode.trace.id,
             at_us=episode.trace.started_us,
         )
-        found.append(Labelled(row=row, served=_served(step, section), failed=False))
+        known_us = said[-1].given_us or episode.trace.started_us or 0
+        found.append(Labelled(row=row, served=_served(step, section), failed=False, known_us=known_us))
     return found
 
 

@@ -6,6 +6,7 @@ from itertools import takewhile
 
 from flows.champion import arm_of, task_of
 from flows.champion_elsewhere import as_answered_today
+from flows.lineage import learnt_traces, taken_back
 from flows.serving import live_version
 from flows.training import Labelled, labelled, training_rows
 from flows.workspace import Workspace
@@ -40,6 +41,8 @@ class TrainingData:
     """All evaluations of this model, newest first."""
     labelled: tuple[Labelled, ...]
     """All labelled rows, oldest first: learnt, to be learnt and left out."""
+    spent: frozenset[str | None] = frozenset()
+    """Traces that are learnt again with the next candidate and ask for none: a version that could know them was taken back."""
 
     @property
     def incumbent(self) -> str:
@@ -81,10 +84,26 @@ class TrainingData:
         return [each for each in self.since_promotion if each.decision == "refused"]
 
     @property
+    def taken_back(self) -> list[Retrain]:
+        """Promotions that learnt some of the rows to be learnt and are no part of what is served, newest first."""
+        waiting = {each.row.trace_id for each in self.new}
+        return [each for each in taken_back(self.live, self.evaluations) if waiting & set(each.trace_ids)]
+
+    @property
+    def look(self) -> int:
+        """How many candidates these rows will have judged with the next one."""
+        return 1 + len(self.refused) + len(self.taken_back)
+
+    @property
     def unseen(self) -> list[Labelled]:
-        """Rows that no refused candidate has learnt from."""
-        seen = {trace_id for each in self.refused for trace_id in each.trace_ids}
+        """Rows that no refused candidate has learnt from, and that are not spent."""
+        seen = self.spent.union(*(each.trace_ids for each in self.refused))
         return [each for each in self.new if each.row.trace_id not in seen]
+
+    @property
+    def evidence(self) -> list[Labelled]:
+        """Failures to be learnt that ask for a retrain."""
+        return [each for each in self.new if each.failed and each.row.trace_id not in self.spent]
 
     @property
     def windows(self) -> int:
@@ -92,7 +111,7 @@ class TrainingData:
         turns = {each.data_digest for each in self.since_training if each.data_digest} | {self.digest}
         patched = {id_ for each in self.evaluations if each.arm == PATCH for id_ in each.trace_ids}
         learnt = {each.trace_id for each in self.base} - patched
-        trained = learnt | {id_ for each in self.refused for id_ in each.trace_ids}
+        trained = learnt | {id_ for each in (*self.refused, *self.taken_back) for id_ in each.trace_ids}
         times = [(each.row.at_us, each.row.trace_id in trained) for each in self.labelled if each.row.at_us is not None]
         last_us = max((at_us for at_us, is_trained in times if is_trained), default=-1)
         return max(len(turns), len({at_us // DAY_US for at_us, _ in times if at_us > last_us}))
@@ -118,11 +137,16 @@ def gather(workspace: Workspace, name: str) -> TrainingData:
 def assemble(
     workspace: Workspace, name: str, live: Version | None, rows: Sequence[Labelled], evaluations: Sequence[Retrain]
 ) -> TrainingData:
-    """Parts the rows that the live version has learnt from those it has not, and holds the suspects among the latter."""
+    """Parts the rows that the live version has learnt from those it has not, and holds the suspects among the latter.
+
+    Rows that ask for no retrain come last: they use up no cap that a newer row of their source needs.
+    """
     learnt = learnt_traces(live, evaluations)
     base_set = training_rows(workspace.settings, name)
     old = [each for each in rows if each.row.trace_id in learnt]
     fresh = [each for each in rows if each.row.trace_id not in learnt]
+    spent = _spent(fresh, taken_back(live, evaluations))
+    fresh.sort(key=lambda each: each.row.trace_id in spent)
     policy = workspace.policy
     training = prepare(
         [each.row for each in (*old, *fresh)],
@@ -143,7 +167,15 @@ def assemble(
         digest=training.digest,
         evaluations=tuple(evaluations),
         labelled=tuple(rows),
+        spent=spent,
     )
+
+
+def _spent(fresh: Sequence[Labelled], back: Sequence[Retrain]) -> frozenset[str | None]:
+    """Traces whose labels were known when a version was promoted that learnt some of them and was taken back."""
+    waiting = {each.row.trace_id for each in fresh}
+    last_us = max((each.at_us for each in back if waiting & set(each.trace_ids)), default=-1)
+    return frozenset(each.row.trace_id for each in fresh if each.known_us <= last_us)
 
 
 def _suspects(
@@ -166,15 +198,3 @@ def _suspects(
     start = len(base_set)
     found = (position - start for position in suspect_labels(together, seed=workspace.settings.seed))
     return [position for position in found if position >= len(old)]
-
-
-def learnt_traces(live: Version | None, evaluations: Sequence[Retrain]) -> set[str]:
-    """Traces that the live version and its ancestors have learnt from."""
-    made = {each.version: each for each in evaluations if each.decision == "promoted"}
-    learnt: set[str] = set()
-    version = None if live is None else live.id
-    while version in made:
-        promoted = made.pop(version)
-        learnt.update(promoted.trace_ids)
-        version = promoted.parent
-    return learnt

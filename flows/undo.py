@@ -1,21 +1,17 @@
 """Undo: one command for all four targets. Exactly the named change is taken back; what came after it stays."""
 
-from typing import Literal
-
 from sqlalchemy import Connection
 
 from flows.apply import serve
 from flows.retire import bring_back
 from flows.serving import roll_back
 from flows.targets import FLOWS
-from flows.targets.contract import Served
-from flows.targets.documents import content, entries_of, following
 from flows.workspace import Workspace
 from models.write_gate import stale_ids
 from store.changes import change, changes_of, set_change_state
 from store.corrections import attempts, correction, set_state
 from store.errors import NotAllowed, NotFound, Refused
-from store.facts import append_fact, facts_at
+from store.facts import facts_at
 from store.failures import mark_no_single_place
 from store.ledger import causes_of, record_event
 from store.records import Change, Record, Release, Retrain
@@ -126,65 +122,6 @@ def _refuse_built_on(connection: Connection, found: Change) -> None:
     if rests:
         named = ", then ".join(f"{each.id} ({each.correction_id or 'by hand'})" for each in reversed(rests))
         raise Refused(f"what rests on {found.id} comes first: `filmroom undo` of {named}")
-
-
-def rollback(workspace: Workspace, release_id: str, *, reason: str) -> Undone:
-    """Serve the state of an earlier release again, as a new release; memory goes back by appending, never by cutting."""
-    with workspace.write() as connection:
-        now_us = workspace.clock()
-        wanted = release(connection, release_id)
-        current = live_release(connection, workspace.project)
-        if wanted.project != workspace.project:
-            raise NotFound(f"no release {release_id} in project {workspace.project}")
-        if wanted.id == current.id:
-            raise NotAllowed(f"{release_id} is live: there is nothing to roll back")
-        position = _restore_memory(connection, current, wanted, now_us)
-        new = following(
-            current, now_us, context=wanted.context, tooling=wanted.tooling, models=wanted.models, memory=position
-        )
-        served = Served(current.id, new.id, new)
-        now = serve(connection, current, served, actor=workspace.actor, reason=reason or f"rollback to {release_id}")
-        record_event(connection, workspace.project, at_us=now_us, actor=workspace.actor, event="rolled back",
-                     subject=now.id, reason=reason, causes=[wanted.id])  # fmt: skip
-        _restate(connection, workspace, now)
-    return Undone(undone=(current.id,), release=now.id, next=f"`filmroom rollback {current.id}` goes forward again")
-
-
-def _restate(connection: Connection, workspace: Workspace, now: Release) -> None:
-    """After a rollback: a change is live where the release holds all it made, and reverted where it does not."""
-    for each in changes_of(connection, workspace.project):
-        if each.target == "weights":
-            continue
-        state: Literal["live", "reverted"] = "live" if _is_in(connection, workspace, now, each) else "reverted"
-        if state == each.state:
-            continue
-        set_change_state(connection, each.id, state)
-        set_state(connection, each.correction_id, "applied" if state == "live" else "reverted")
-        record_event(connection, workspace.project, at_us=now.created_us, actor=workspace.actor, event=state,
-                     subject=each.id, reason=now.reason, causes=[now.id])  # fmt: skip
-
-
-def _is_in(connection: Connection, workspace: Workspace, now: Release, each: Change) -> bool:
-    keys = {operation.key for operation in each.operations}
-    if each.target == "memory":
-        facts = facts_at(connection, workspace.project, now.memory, workspace.clock())
-        return keys <= {fact.id for fact in facts}
-    live = content(connection, now.context if each.target == "context" else now.tooling)
-    made = content(connection, each.after)
-    return all(entries_of(live, key) == entries_of(made, key) for key in keys)
-
-
-def _restore_memory(connection: Connection, current: Release, wanted: Release, now_us: int) -> int:
-    before = {fact.id: fact for fact in facts_at(connection, current.project, wanted.memory, now_us)}
-    now = {fact.id: fact for fact in facts_at(connection, current.project, current.memory, now_us)}
-    position = current.memory
-    for id_ in now.keys() - before.keys():
-        gone = now[id_].model_copy(update={"supersedes": None})
-        position = append_fact(connection, current.project, "forget", gone, now_us)
-    for id_ in before.keys() - now.keys():
-        back = before[id_].model_copy(update={"supersedes": None})
-        position = append_fact(connection, current.project, "add", back, now_us)
-    return position
 
 
 def _changes(connection: Connection, workspace: Workspace, any_id: str) -> list[Change]:

@@ -93,10 +93,20 @@ def _evidence(workspace: Workspace, data: TrainingData) -> EvidenceVerdict:
             at_us=each.row.at_us,
             weight=each.row.weight,
         )
-        for each in data.new
-        if each.failed
+        for each in data.evidence
     ]
-    return minimum_evidence.check(cases, policy=workspace.policy)
+    found = minimum_evidence.check(cases, policy=workspace.policy)
+    known_then = sum(each.failed for each in data.new) - len(cases)
+    if found.ok or not known_then or not data.taken_back:
+        return found
+    back = data.taken_back[0].version
+    return found.model_copy(
+        update={
+            "sentence": f"{back} was taken back, and the {known_then} failures known then ask for no retrain by "
+            f"themselves; beside them {found.sentence}",
+            "to_yes": f"{found.to_yes}; or `filmroom rollback` to a release with {back} serves it again",
+        }
+    )
 
 
 def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
@@ -114,7 +124,7 @@ def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
         learnt_rows=data.learnt_rows,
         passes=counts["promoted"],
         refusals=counts["refused"],
-        look=1 + len(data.refused),
+        look=data.look,
         arms=len(arms),
         fit_s=0.0,
         gate_s=0.0,
@@ -132,6 +142,6 @@ def _with_probe(known: TriggerInputs, data: TrainingData, probed: Probe, folds: 
             "broken": probed.broken,
             "slices": probed.slices,
             "fit_s": probed.seconds / folds,
-            "gate_s": next((each.seconds for each in data.full if each.arm), FIRST_GATE_S),
+            "gate_s": next((each.seconds for each in data.full if each.gate), FIRST_GATE_S),
         }
     )

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from store.bodies import bodies_of, put_body
 from store.database import insert_or_ignore, upsert
@@ -30,18 +30,33 @@ def change(connection: Connection, project: str, change_id: str) -> Change:
 
 
 def changes_of(connection: Connection, project: str, *, correction_id: str | None = None, after: str | None = None,
-               release_id: str | None = None, state: str | None = None) -> list[Change]:  # fmt: skip
+               release_id: str | None = None, target: str | None = None, state: str | None = None) -> list[Change]:  # fmt: skip
     """The changes that match all that is given, oldest first."""
     statement = select(changes).where(changes.c.project == project).order_by(changes.c.applied_us, changes.c.id)
-    given = {"correction_id": correction_id, "after": after, "release_id": release_id, "state": state}
+    given = {"correction_id": correction_id, "after": after, "release_id": release_id, "target": target, "state": state}
     for name, value in given.items():
         if value is not None:
             statement = statement.where(changes.c[name] == value)
     return _built(connection, list(connection.execute(statement)))
 
 
+def applied_times(connection: Connection, project: str, target: str) -> dict[str, int]:
+    """Correction to the time its newest change in the target was applied, microseconds since 1970 UTC."""
+    statement = (
+        select(changes.c.correction_id, func.max(changes.c.applied_us))
+        .where(changes.c.project == project, changes.c.target == target)
+        .group_by(changes.c.correction_id)
+    )
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
 def put_hold(connection: Connection, value: Hold) -> None:
     upsert(connection, holds, {"id": value.id, **value.model_dump()})
+
+
+def remove_hold(connection: Connection, change_id: str) -> None:
+    """End the watch on a change that is served no more; history keeps what was seen."""
+    connection.execute(delete(holds).where(holds.c.change_id == change_id))
 
 
 def holds_of(connection: Connection, project: str, state: str | None = None) -> list[Hold]:

@@ -40,11 +40,16 @@ def retrain(connection: Connection, retrain_id: str) -> Retrain | None:
 
 
 def promotion(connection: Connection, project: str, any_id: str) -> Retrain | None:
-    """The promotion with this id, or the one that made this version; None: it is neither."""
-    statement = select(retrains.c.record).where(
-        retrains.c.project == project,
-        retrains.c.decision == "promoted",
-        or_(retrains.c.id == any_id, retrains.c.version == any_id),
+    """The promotion with this id, or the newest one of this version; None: it is neither."""
+    statement = (
+        select(retrains.c.record)
+        .where(
+            retrains.c.project == project,
+            retrains.c.decision == "promoted",
+            or_(retrains.c.id == any_id, retrains.c.version == any_id),
+        )
+        .order_by(retrains.c.at_us.desc(), retrains.c.id)
+        .limit(1)
     )
     record = connection.execute(statement).scalar_one_or_none()
     return None if record is None else Retrain(**record)

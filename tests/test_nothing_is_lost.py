@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from filmroom.release_document import memory_document
 from flows.edit import edit
-from flows.undo import rollback, undo
+from flows.rollback import rollback
+from flows.undo import undo
 from flows.workspace import Workspace
 from store.database import Store
 from store.errors import NotAllowed, NotFound, Refused

@@ -18,7 +18,7 @@ import pytest
 from filmroom.signature import is_signed
 from filmroom.signing_key import signing_key
 from flows.champion import found_model, live_model
-from flows.undo import rollback
+from flows.rollback import rollback
 from flows.workspace import Workspace
 from store.errors import SettingsError
 from tests.live_server import change, fact, live, policy, rule, serving

@@ -8,11 +8,13 @@ import pytest
 
 from flows.champion import found_model, live_model
 from flows.review import approve
+from flows.rollback import rollback
 from flows.turn import TurnSummary, turn
 from flows.undo import undo
 from flows.workspace import Workspace
 from models.artifacts import load
 from store.changes import holds_of
+from store.corrections import waiting
 from store.errors import ModelRefused, NotAllowed
 from store.releases import live_release
 from store.retrains import retrains_of
@@ -41,10 +43,10 @@ def confirmed(number: int, text: str, label: str) -> list[dict[str, Any]]:
             said(number, span="p", name="label", corrected_output=label)]  # fmt: skip
 
 
-def misreadings(start: int, count: int) -> list[list[dict[str, Any]]]:
+def misreadings(start: int, count: int, *, day: int = 0) -> list[list[dict[str, Any]]]:
     """New words for a return, answered as a status."""
     texts = [f"{verb} back my {thing}" for verb in VERBS for thing in THINGS]
-    return [misread(start + n, text=texts[n % len(texts)], day=n % 3) for n in range(count)]
+    return [misread(start + n, text=texts[n % len(texts)], day=day + n % 3) for n in range(count)]
 
 
 def promoted(workspace: Workspace) -> TurnSummary:
@@ -155,3 +157,37 @@ def test_a_tampered_model_file_is_refused(workspace: Workspace) -> None:
 
     with pytest.raises(ModelRefused, match="truncated or swapped"):
         load(workspace.artifacts, file.stem)
+
+
+@pytest.mark.parametrize("way", ["undo", "rollback"])
+def test_what_was_taken_back_is_not_served_again_by_the_same_evidence(workspace: Workspace, way: str) -> None:
+    with workspace.store.read() as connection:
+        before = live_release(connection, workspace.project).id
+    made = promoted(workspace).retrain["version"]
+    with workspace.store.read() as connection:
+        serving = live_release(connection, workspace.project).id
+    undo(workspace, made) if way == "undo" else rollback(workspace, before, reason="it was rude")
+    found = turn(workspace).retrain
+    assert found["decision"] == "skipped", found
+    assert f"{made} was taken back" in found["reason"]
+    with workspace.store.read() as connection:
+        assert [each.decision for each in retrains_of(connection, workspace.project)][1] == "rolled_back"
+        assert holds_of(connection, workspace.project) == []
+        waits = waiting(connection, workspace.project, states=("approved",))
+        assert [found.proposal.target for found, _, _ in waits if found.proposal] == ["weights"]
+    rollback(workspace, serving, reason="it was not")
+    with workspace.store.read() as connection:
+        assert live_release(connection, workspace.project).models == {"intents": made}
+        assert [hold.state for hold in holds_of(connection, workspace.project)] == ["holding"]
+    undo(workspace, made, reason="it was, after all")
+    assert turn(workspace).retrain["decision"] == "skipped"
+
+
+def test_new_evidence_trains_again_what_was_taken_back(workspace: Workspace) -> None:
+    undo(workspace, promoted(workspace).retrain["version"])
+    take_in(workspace, *misreadings(3000, 60, day=5))
+    turn(workspace)
+    for item in review_queue(workspace.store):
+        approve(workspace, item["correction"])
+    found = turn(workspace).retrain
+    assert found["decision"] in ("promoted", "refused"), found

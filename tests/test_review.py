@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from flows.review import approve, defer, reject, reroute
+from flows.rollback import rollback
 from flows.turn import turn
-from flows.undo import rollback, undo
+from flows.undo import undo
 from flows.workspace import Workspace
-from store.corrections import waiting
+from store.corrections import attempts, correction, waiting
 from store.errors import NotAllowed, NotFound, Refused
 from store.facts import facts_at
 from store.records import Release
@@ -277,3 +278,21 @@ def test_verdicts_of_several_people_at_once_are_all_taken(workspace: Workspace) 
         done = list(pool.map(lambda found: approve(workspace, found), waiting_for))
     assert [each.state for each in done] == ["applied", "applied", "approved"]
     assert live(workspace).number == 2
+
+
+def test_there_and_back_again_leaves_nothing_twice(workspace: Workspace) -> None:
+    first = live(workspace)
+    done = approve(workspace, waiting_in(workspace, "memory"))
+    second = live(workspace)
+    rollback(workspace, first.id, reason="")
+    with pytest.raises(NotAllowed, match=f"serves what {first.id} did"):
+        rollback(workspace, first.id, reason="")
+    turn(workspace)
+    with workspace.store.read() as connection:
+        cluster_id = correction(connection, workspace.project, done.correction).cluster_id
+        again = attempts(connection, cluster_id)
+    assert [each.state for each in again] == ["reverted", "proposed"]
+    rollback(workspace, second.id, reason="")
+    turn(workspace)
+    with workspace.store.read() as connection:
+        assert [each.state for each in attempts(connection, cluster_id)] == ["applied", "rejected"]

@@ -10,10 +10,11 @@ from typing import Any, get_args
 import pytest
 
 from flows.review import approve, reroute
+from flows.rollback import rollback
 from flows.targets import FLOWS
 from flows.targets.contract import TargetFlow
 from flows.turn import turn
-from flows.undo import rollback, undo
+from flows.undo import undo
 from flows.workspace import Workspace
 from store.changes import changes_of
 from store.errors import NotAllowed, Refused

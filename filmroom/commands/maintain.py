@@ -19,7 +19,7 @@ def rollback(
     as_json: Json = False,
 ) -> None:
     """Serve the state of an earlier release again, as a new release."""
-    from flows.undo import rollback as go_back
+    from flows.rollback import rollback as go_back
 
     session: Session = context.obj
     with session.workspace() as workspace:

@@ -5,7 +5,7 @@ from starlette.responses import Response
 from filmroom.console.ask import Ask, address_with
 from filmroom.console.change_view import change_view, changes_view, release_view, releases_view, why_view
 from filmroom.console.guard import Page
-from flows.undo import rollback
+from flows.rollback import rollback
 from store.change_page import cluster_corrections, recurrence
 from store.cluster_page import story
 from store.errors import FilmroomError, NotFound

@@ -12,8 +12,8 @@ from filmroom.console.retrain_pages import retrain_view, retrains_view
 from filmroom.console.version_view import version_view
 from flows.compare import Comparison
 from flows.compare import compare as compare_versions
+from flows.rollback import rollback as roll_back
 from flows.undo import Undone
-from flows.undo import rollback as roll_back
 from store.change_page import cluster_corrections, recurrence
 from store.cluster_page import story
 from store.errors import NotFound
