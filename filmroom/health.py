@@ -32,16 +32,24 @@ def checks(session: Session) -> list[Check]:
 
 
 def _store(session: Session) -> str:
+    from store.homes import count_parked
     from store.leases import holder_of
     from store.status import status
 
     with session.store() as store:
         found = status(store)
         holder = holder_of(store)
+        with store.read() as connection:
+            parked = count_parked(connection, store.project)
     at_work = f"; {holder} is at work on it" if holder else ""
     log = found["log"]
     look = " (filmroom quarantine list)" if log["quarantined"] else ""
-    return f"{log['traces']} traces, {log['quarantined']} in quarantine{look}, release {found['release']}{at_work}"
+    waits = (
+        f", {parked} feedback waiting for its trace (say its `source` where two logs have the name)" if parked else ""
+    )
+    return (
+        f"{log['traces']} traces, {log['quarantined']} in quarantine{look}{waits}, release {found['release']}{at_work}"
+    )
 
 
 def _sources(settings: Settings) -> str:

@@ -1,6 +1,7 @@
-"""What stands for the trace of feedback that names a span or a conversation, until the trace is known (`store.homes`)."""
+"""What stands for the trace of feedback that names a span, a conversation, or a trace without saying whose log it is in,
+until the trace is known (`store.homes`)."""
 
-SPAN, SESSION = "?span:", "?session:"
+SPAN, SESSION, TRACE = "?span:", "?session:", "?trace:"
 
 
 def of_span(span_external_id: str) -> str:
@@ -17,6 +18,11 @@ def of_session(session: str) -> str:
     return SESSION + session
 
 
+def of_trace(trace_external_id: str) -> str:
+    """What stands for the trace that some log calls this."""
+    return TRACE + trace_external_id
+
+
 def is_address(trace_external_id: str) -> bool:
-    """Whether this stands for a trace whose id is not known yet."""
-    return trace_external_id.startswith((SPAN, SESSION))
+    """Whether this stands for a trace that is not known yet."""
+    return trace_external_id.startswith((SPAN, SESSION, TRACE))

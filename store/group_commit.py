@@ -5,6 +5,7 @@ A commit costs a write to the disk (5 to 20 ms); a thousand senders that each pa
 
 import threading
 from collections import deque
+from collections.abc import Collection
 from concurrent.futures import Future
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from store.database import Clock, Store, wall_clock
 from store.errors import StoreError, WriterBusy
 from store.ingest import BATCH, Batch, Item
 from store.redaction import KEYS_ALONE, Redactor
+from store.sources.registry import FORMATS
 
 MAX_WAITING = 100_000
 """Records that may wait for the writer; a sender beyond is told to come again."""
@@ -27,11 +29,20 @@ class _Part(NamedTuple):
 class GroupWriter:
     """A thread that writes. Use it as a context manager: leaving the block writes what waits, then ends the thread."""
 
-    def __init__(self, store: Store, *, clock: Clock = wall_clock, redactor: Redactor = KEYS_ALONE) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock = wall_clock,
+        redactor: Redactor = KEYS_ALONE,
+        sources: Collection[str] = FORMATS,
+    ) -> None:
+        """`sources`: the logs in which feedback may find the trace that it calls by its name alone."""
         self.redacted = 0
         """Placeholders stored so far in place of keys and of what is personal."""
         self._store = store
         self._redactor = redactor
+        self._sources = sources
         self._clock = clock
         self._parts: deque[_Part] = deque()
         self._waiting = 0
@@ -87,7 +98,7 @@ class GroupWriter:
 
     def _commit(self, parts: list[_Part]) -> None:
         """Write the parts in one transaction; where one of them cannot be written, each in its own."""
-        batch = Batch(self._store.project, self._redactor)
+        batch = Batch(self._store.project, self._redactor, self._sources)
         try:
             for part in parts:
                 for item in part.items:

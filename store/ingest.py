@@ -4,7 +4,7 @@ A batch is in one transaction: rows, bodies and arrivals together. Batches that 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from sqlalchemy import Connection, select, text
@@ -13,13 +13,14 @@ from store.addresses import is_address
 from store.bulk import digests_of, insert_rows, listed
 from store.database import Clock, Store, upsert, wall_clock
 from store.erasure import tombstones
-from store.homes import moved_home, with_homes
+from store.homes import may_be, moved_home, with_homes
 from store.kinds import KINDS, Kind, Row, lay_out
 from store.late import assembled_again
 from store.merging import merged
 from store.quarantine import keep_rejects
 from store.records import AssembledTrace, Feedback, Rejected, Span, Trace
 from store.redaction import KEYS_ALONE, Redactor, redacted_raw
+from store.sources.registry import FORMATS
 from store.tables import arrivals, bodies
 
 BATCH = 5000
@@ -104,8 +105,10 @@ def write_batches(
 class Batch:
     """Records laid out as rows, for one transaction. Records with the same id are merged."""
 
-    def __init__(self, project: str, redactor: Redactor = KEYS_ALONE) -> None:
+    def __init__(self, project: str, redactor: Redactor = KEYS_ALONE, sources: Collection[str] = FORMATS) -> None:
         self.project = project
+        self.sources = sources
+        """The logs in which feedback may find the trace that it calls by its name alone."""
         self.redactor = redactor
         self.read = 0
         self.redacted = 0
@@ -117,7 +120,7 @@ class Batch:
         self._merged: set[str] = set()
         """Traces with a span that was merged with another."""
         self._addressed: list[Feedback] = []
-        """Feedback that names a span or a conversation, and not its trace."""
+        """Feedback that does not say which log's trace it is about."""
 
     @property
     def is_full(self) -> bool:
@@ -165,11 +168,11 @@ class Batch:
         for trace in list(assembled_again(connection, self._assembled, counts, self._merged)):
             self._lay(trace)
         tally.traces = self._write(connection, Trace, touched)
-        for given in with_homes(connection, self.project, self._addressed):
+        for given in with_homes(connection, self.project, self._addressed, self.sources):
             self._lay(given)
         tally.feedback = self._write(connection, Feedback, touched)
         self._rows[Feedback] = {}
-        for given in moved_home(connection, self.project, self._rows[Span], self._rows[Trace]):
+        for given in moved_home(connection, self.project, self._rows[Span], self._rows[Trace], self.sources):
             self._lay(given)
         self._write(connection, Feedback, touched)
         _append_arrivals(connection, self.project, list(touched), now_us)
@@ -188,7 +191,9 @@ class Batch:
     def _leave_out_erased(self, connection: Connection) -> None:
         """What is said of traces that were erased is not stored again."""
         told = {row.trace_id for rows in self._rows.values() for row in rows.values()}
-        gone = tombstones(connection, self.project, told)
+        meant = [(each, may_be(self.project, each.trace_external_id, self.sources)) for each in self._addressed]
+        gone = tombstones(connection, self.project, told.union(*(ids for _, ids in meant)))
+        self._addressed = [each for each, ids in meant if not ids & gone]
         for kind, rows in self._rows.items() if gone else ():
             self._rows[kind] = {id_: row for id_, row in rows.items() if row.trace_id not in gone}
         self._assembled = {id_: count for id_, count in self._assembled.items() if id_ not in gone}

@@ -2,11 +2,16 @@
 
 import json
 import secrets
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store.database import open_store
+from store.ingest import ingest
+from store.sources.contract import SourceOptions
+from store.sources.native import feedback_items
 from tests.commands import Run, value
 from tests.shop_log import bad_argument, forgotten_fact, make_home, misread, satisfied, write_lines
 
@@ -123,3 +128,13 @@ def test_erasing_names_the_model_versions_that_learnt_from_the_user(run: Run, tm
     store.close()
     assert value(run("erase", "u1", "--json"))["versions"] == ["ver_1"]
     assert value(run("erase", "u2", "--json"))["versions"] == []
+
+
+def test_feedback_that_comes_later_on_an_erased_trace_is_not_kept(run: Run, tmp_path: Path) -> None:
+    run("init")
+    value(run("ingest", log(tmp_path), "--json"))
+    value(run("erase", "walburga", "--yes", "--json"))
+    said = {"trace": told_street(40)[0]["id"], "name": "thumb", "score": 0, "comment": f"I moved to {STREET}"}
+    with closing(open_store(f"sqlite:///{tmp_path / 'filmroom.db'}")) as store:
+        ingest(store, feedback_items([said], SourceOptions(source="otlp"), place="/v1/feedback"))
+    assert holds(tmp_path, STREET) == []

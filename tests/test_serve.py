@@ -35,6 +35,8 @@ from filmroom.web.app import Api, make_app
 from store.database import Store, open_store
 from store.errors import StoreUnreachable, WriterBusy
 from store.group_commit import GroupWriter
+from store.homes import count_parked
+from store.ingest import ingest
 from store.quarantine import quarantined
 from store.records import Episode, Rejected, Trace
 from store.sources.contract import SourceOptions
@@ -169,6 +171,32 @@ def test_feedback_is_kept_before_its_trace_is_there(client: httpx.Client, store:
     client.post("/v1/traces", json=request_of(span(1)))
     [found] = all_episodes(store)
     assert [(each.score, each.comment, each.principal) for each in found.feedback] == [(0.0, "wrong shop", "ann")]
+
+
+NATIVE = Trace(source="native", external_id="ticket-7", input="where is my parcel")
+
+
+@pytest.mark.parametrize("order", ["trace first", "feedback first"])
+def test_feedback_finds_the_trace_of_another_log(client: httpx.Client, store: Store, order: str) -> None:
+    if order == "trace first":
+        ingest(store, [NATIVE])
+    for _ in range(2):
+        client.post("/v1/feedback", json={"trace": "ticket-7", "name": "thumb", "score": 0})
+    ingest(store, [NATIVE])
+    client.post("/v1/feedback", json={"trace": "ticket-7", "name": "thumb", "score": 0})
+    [found] = all_episodes(store)
+    assert [(each.source, each.score) for each in found.feedback] == [("native", 0.0)]
+
+
+def test_feedback_on_a_name_that_two_logs_have_waits_until_it_says_which(client: httpx.Client, store: Store) -> None:
+    given = {"trace": "ticket-7", "name": "thumb", "score": 0}
+    ingest(store, [NATIVE, NATIVE.model_copy(update={"source": "tabular"})])
+    client.post("/v1/feedback", json=given)
+    assert [len(each.feedback) for each in all_episodes(store)] == [0, 0]
+    with store.read() as connection:
+        assert count_parked(connection, "default") == 1
+    client.post("/v1/feedback", json={**given, "source": "tabular"})
+    assert {each.trace.source: len(each.feedback) for each in all_episodes(store)} == {"native": 0, "tabular": 1}
 
 
 def test_of_a_list_of_feedback_the_good_is_taken_and_the_rest_named(client: httpx.Client, store: Store) -> None:

@@ -21,6 +21,7 @@ from store.errors import FilmroomError
 from store.group_commit import GroupWriter
 from store.redaction import redactor_for
 from store.settings import Settings
+from store.source_names import source_names
 from store.sources.contract import SourceOptions
 from store.tokens import is_stale, mark_used, token_for
 from store.users import count_users, make_link
@@ -47,7 +48,8 @@ def serve(workspace: Workspace, *, host: str, port: int, started: Callable[[str,
         users = count_users(connection, store.project) > 0
     access = access_of(settings.console, host, stored=stored_tokens(workspace), users=users)
     redactor = redactor_for(store, settings.policy)
-    with _listening(host, port) as listener, GroupWriter(store, redactor=redactor) as writer:
+    sources = source_names(settings)
+    with _listening(host, port) as listener, GroupWriter(store, redactor=redactor, sources=sources) as writer:
         api, console = api_of(settings, store, writer, access), console_of(workspace)
         config = uvicorn.Config(
             make_app(api, console_routes(console)), log_level="warning", access_log=False,

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import JsonValue
 
+from store.addresses import of_trace
 from store.records import Feedback, Rejected, Span, SpanKind, Trace
 from store.records.identity import canonical_json
 from store.sources.contract import BadRecord, Item, Sample, SourceOptions
@@ -136,11 +137,14 @@ class _Lines:
         raise BadRecord(f"type: {short(kind)} is none of {', '.join(_TYPES)}")
 
     def feedback(self, value: JsonValue) -> Feedback:
-        """The feedback in a value that may leave out its type. Raises BadRecord."""
+        """The feedback in a value that may leave out its type, and the log that its trace is in. Raises BadRecord."""
         line = _as_object(value)
         if line.get("type", "feedback") != "feedback":
             raise BadRecord(f"type: {short(line['type'])} is not feedback")
-        return self._make_feedback(line, {})
+        made = self._make_feedback(line, {})
+        if line.get("source") is not None:
+            return made
+        return made.model_copy(update={"trace_external_id": of_trace(made.trace_external_id)})
 
     def _with_inline(self, record: JsonRecord) -> list[Item]:
         spans = _inline(record.value, "spans")
