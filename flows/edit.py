@@ -58,6 +58,7 @@ def _operation(
 
 def _entry(connection: Connection, workspace: Workspace, verb: str, key: str, value: dict[str, Any]) -> Operation:
     if verb == "retire":
+        _live(connection, workspace, "context", key)
         return Operation(target="context", verb="retire", key=key)
     old = _live(connection, workspace, "context", key) if verb == "edit" else {}
     given = {**old, **value, "author": workspace.actor}
@@ -92,6 +93,7 @@ def _policy(connection: Connection, workspace: Workspace, verb: str, key: str, v
     if not key:
         raise NotAllowed("tooling add: for which tool? name it")
     if verb == "retire":
+        _live(connection, workspace, "tooling", key)
         return Operation(target="tooling", verb="retire", key=key)
     old = {} if verb == "add" else _live(connection, workspace, "tooling", key)
     if verb == "ticket_resolve":

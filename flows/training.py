@@ -7,7 +7,8 @@ from sqlalchemy import Connection
 from flows.labels import principal_of, step_of
 from flows.training_files import rows_of
 from flows.workspace import Workspace
-from models.steps import label_in, text_of
+from models.inputs import input_key
+from models.steps import label_in
 from store.changes import applied_times
 from store.errors import SettingsError
 from store.exposures import judged
@@ -39,7 +40,7 @@ def training_rows(settings: Settings, name: str) -> tuple[DatasetRow, ...]:
     """
     rows = case_rows(settings, name, "training")
     apart = _sealed(settings, name)
-    return tuple(row for row in rows if _key(row) not in apart) if apart else rows
+    return tuple(row for row in rows if input_key(row) not in apart) if apart else rows
 
 
 def case_rows(settings: Settings, name: str, kind: Literal["training", "golden", "sealed"]) -> tuple[DatasetRow, ...]:
@@ -63,11 +64,7 @@ def labels_of(settings: Settings, name: str) -> set[str]:
 
 
 def _sealed(settings: Settings, name: str) -> set[str]:
-    return {_key(row) for row in case_rows(settings, name, "sealed")}
-
-
-def _key(row: DatasetRow) -> str:
-    return text_of(row.input).strip().lower()
+    return {input_key(row) for row in case_rows(settings, name, "sealed")}
 
 
 def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[Labelled, ...]:
@@ -99,7 +96,7 @@ def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[L
         found.append(Labelled(row=learnt, served=_served(step, section), failed=True, known_us=known_us))
     found += _confirmed(connection, workspace, name, section, skip=set(corrected))
     apart = _sealed(workspace.settings, name)
-    known_rows = [each for each in found if not apart or _key(each.row) not in apart]
+    known_rows = [each for each in found if not apart or input_key(each.row) not in apart]
     return tuple(sorted(known_rows, key=lambda each: (each.row.at_us or 0, each.row.trace_id or "")))
 
 

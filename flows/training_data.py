@@ -19,6 +19,7 @@ from store.retention import DAY_US
 from store.retrains import retrains_of
 
 SUSPECT = "label held as suspect"
+CAPPED = "over the cap of its source"
 BARRED_AFTER = 2
 """Refusals after which an arm is not tried again until a promotion."""
 
@@ -36,6 +37,8 @@ class TrainingData:
     """Labelled rows that are still to be learnt, suspects and rows over a cap left out."""
     held: int
     """Labels held back as suspect, which a person is asked to look at."""
+    capped: int
+    """Labels left out because their source has given enough."""
     digest: str
     evaluations: tuple[Retrain, ...]
     """All evaluations of this model, newest first."""
@@ -164,6 +167,7 @@ def assemble(
         base=(*base_set, *(each.row for each in old)),
         new=tuple(used),
         held=sum(entry.why == SUSPECT for entry in training.entries[len(old) :]),
+        capped=sum(entry.why == CAPPED for entry in training.entries[len(old) :]),
         digest=training.digest,
         evaluations=tuple(evaluations),
         labelled=tuple(rows),

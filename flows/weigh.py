@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 from flows.candidate import train
 from flows.champion import check_estimator, found_model
@@ -96,17 +97,25 @@ def _evidence(workspace: Workspace, data: TrainingData) -> EvidenceVerdict:
         for each in data.evidence
     ]
     found = minimum_evidence.check(cases, policy=workspace.policy)
+    return found if found.ok else _said_in_full(found, data, cases)
+
+
+def _said_in_full(found: EvidenceVerdict, data: TrainingData, cases: Sequence[EvidenceCase]) -> EvidenceVerdict:
+    """Too little evidence, with why some labels ask for nothing, and what to do where there is none at all."""
+    sentence, to_yes = found.sentence, found.to_yes
+    if not cases:
+        sentence, to_yes = (
+            "no approved failure waits to be learnt",
+            f"`filmroom review list` shows what could be; {to_yes}",
+        )
+    if data.capped:
+        sentence += f"; {data.capped} more labels are over the cap of one source"
     known_then = sum(each.failed for each in data.new) - len(cases)
-    if found.ok or not known_then or not data.taken_back:
-        return found
-    back = data.taken_back[0].version
-    return found.model_copy(
-        update={
-            "sentence": f"{back} was taken back, and the {known_then} failures known then ask for no retrain by "
-            f"themselves; beside them {found.sentence}",
-            "to_yes": f"{found.to_yes}; or `filmroom rollback` to a release with {back} serves it again",
-        }
-    )
+    if known_then and data.taken_back:
+        back = data.taken_back[0].version
+        sentence = f"{back} was taken back, and the {known_then} failures known then ask for no retrain; beside them {sentence}"
+        to_yes += f"; or `filmroom rollback` to a release with {back} serves it again"
+    return found.model_copy(update={"sentence": sentence, "to_yes": to_yes})
 
 
 def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from models.inputs import input_key
 from models.one_vs_rest import fit_one_vs_rest
 from models.reject import Floats, linear_scores
 from models.text_features import REPRESENTATIONS
@@ -167,7 +168,7 @@ def _apply_majority(rows: Sequence[DatasetRow], verdicts: list[tuple[Why, str]])
     by_input: defaultdict[str, list[int]] = defaultdict(list)
     for position, row in enumerate(rows):
         if verdicts[position][0] == "used":
-            by_input[canonical_json(row.input)].append(position)
+            by_input[input_key(row)].append(position)
     for positions in by_input.values():
         winner = _majority([rows[position] for position in positions])
         for position in positions:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from models.dataset import text_of
+from models.inputs import input_key
 from store.records.identity import short_hash
 from store.records.weights import DatasetRow
 
@@ -22,7 +22,7 @@ def is_judging(row: DatasetRow, seed: int) -> bool:
 def _group(row: DatasetRow) -> str:
     """Rows of one group are never on both sides of a split."""
     if row.source in ("unknown", "base") or row.authority:
-        return "input:" + text_of(row).strip().lower()
+        return "input:" + input_key(row)
     return "source:" + row.source
 
 

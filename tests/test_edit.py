@@ -146,3 +146,9 @@ def test_what_cannot_be_done_is_named(
 def test_an_unknown_fact_is_named(workspace: Workspace) -> None:
     with pytest.raises(NotFound, match="no fact fact_9"):
         edit(workspace, "memory", "forget", key="fact_9")
+
+
+@pytest.mark.parametrize("target", ["context", "tooling"])
+def test_what_is_not_there_cannot_be_retired(workspace: Workspace, target: str) -> None:
+    with pytest.raises(NotAllowed, match=f"{target} has no nope: `filmroom live {target}` shows what it has"):
+        edit(workspace, target, "retire", key="nope")

@@ -100,8 +100,9 @@ def test_erasing_shows_first_and_does_nothing_without_a_yes(run: Run, tmp_path: 
 
 def test_somebody_unknown_is_said_to_be(run: Run) -> None:
     run("init")
-    code, out, _ = run("erase", secrets.token_hex(4))
-    assert (code, "knows nothing" in out) == (0, True)
+    code, out, _ = run("erase", secrets.token_hex(4), "--yes")
+    assert (code, "knows nothing" in out, "nothing was erased" in out) == (0, True, True)
+    assert value(run("erase", secrets.token_hex(4), "--yes", "--json"))["erased"] is False
 
 
 def test_erasing_names_the_model_versions_that_learnt_from_the_user(run: Run, tmp_path: Path) -> None:

@@ -248,3 +248,23 @@ def test_an_ambiguous_date_is_not_guessed_at() -> None:
 def test_repair_gives_up_where_nothing_helps() -> None:
     assert repair("first", lambda value: value == "#W1") is None
     assert repair(5, lambda _: True) is None
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "broken"),
+    [
+        ("date", "2026-02-28", False),
+        ("date", "2026-02-30", True),
+        ("date", "28/02/2026", True),
+        ("date", "2026-02-28T10:00:00Z", True),
+        ("date-time", "2026-02-28T10:00:00Z", False),
+        ("date-time", "2026-02-28T10:00:00.123+01:00", False),
+        ("date-time", "2026-02-28T10:00:00", True),
+        ("date-time", "tomorrow", True),
+        ("color", "anything", False),
+    ],
+)
+def test_formats_of_dates_are_read_and_others_are_not(declared: str, value: str, broken: bool) -> None:
+    schema: dict[str, Any] = {"properties": {"day": {"type": "string", "format": declared}}}
+    found = violations({"day": value}, schema)
+    assert [each.keyword for each in found] == (["format"] if broken else [])

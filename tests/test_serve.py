@@ -164,6 +164,14 @@ def test_a_bomb_does_not_unfold(store: Store) -> None:
     assert (answer.status_code, "1 MiB" in answer.json()["message"]) == (413, True)
 
 
+def test_another_way_of_asking_is_told_as_json(client: httpx.Client) -> None:
+    answer = client.get("/v1/feedback")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.json() == {"message": "/v1/feedback takes POST"}
+    answer = client.post("/v1/nothing")
+    assert (answer.status_code, "/v1/traces" in answer.json()["message"]) == (404, True)
+
+
 def test_feedback_is_kept_before_its_trace_is_there(client: httpx.Client, store: Store) -> None:
     given = {"trace": TRACE, "name": "thumb", "score": 0, "comment": "wrong shop", "principal": "ann"}
     answer = client.post("/v1/feedback", json=given)

@@ -109,7 +109,7 @@ def test_no_training_without_the_minimum_evidence_and_a_row_says_why(workspace: 
     with workspace.store.read() as connection:
         rows = retrains_of(connection, workspace.project)
     assert [(row.decision, row.estimator_fits) for row in rows] == [("skipped", 0)]
-    assert "too little" in summary.retrain["reason"]
+    assert "no approved failure waits" in summary.retrain["reason"]
     assert "more failures" in summary.retrain["to_yes"]
 
 

@@ -1,12 +1,14 @@
 """A tool's declared JSON schema against the arguments of a call: the subset that tools use.
 
 Read: `type`, `required`, `properties`, `items`, `enum`, `const`, `pattern`, `minimum`, `maximum`, `minLength`,
-`maxLength`, `additionalProperties: false`. Every other keyword is ignored: what is not read is not called a violation.
+`maxLength`, `format` (`date`, `date-time`), `additionalProperties: false`. Every other keyword is ignored: what is not read
+is not called a violation.
 `models/schema.py` is a link to this file, which therefore needs the standard library only.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 JsonValue: TypeAlias = "list[JsonValue] | dict[str, JsonValue] | str | bool | int | float | None"
@@ -23,6 +25,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "null": (type(None),),
 }
+
+_FORMATS: dict[str, tuple[re.Pattern[str], Callable[[str], object]]] = {
+    "date": (re.compile(r"\d{4}-\d\d-\d\d", re.ASCII), date.fromisoformat),
+    "date-time": (
+        re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII),
+        datetime.fromisoformat,
+    ),
+}
+"""Formats that are read, as RFC 3339 spells them: the shape, and what reads its first 19 characters."""
 
 
 class Violation(NamedTuple):
@@ -121,6 +132,20 @@ def _broken_text(value: str, schema: Mapping[str, JsonValue]) -> Iterator[str]:
         yield "minLength"
     if isinstance(longest, int) and len(value) > longest:
         yield "maxLength"
+    declared = schema.get("format")
+    if isinstance(declared, str) and declared in _FORMATS and not _has_format(value, declared):
+        yield "format"
+
+
+def _has_format(value: str, declared: str) -> bool:
+    shape, read = _FORMATS[declared]
+    if not shape.fullmatch(value):
+        return False
+    try:
+        read(value[:19])
+    except ValueError:
+        return False
+    return True
 
 
 def _inside(value: JsonValue, schema: Mapping[str, JsonValue], path: str, depth: int) -> Iterator[Violation]:

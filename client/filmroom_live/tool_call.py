@@ -115,6 +115,8 @@ def explained(broken: Violation, expected: Mapping[str, str] = MappingProxyType(
         "pattern": f"{where}: {shown} does not match the pattern {plain(str(wanted))}",
         "minimum": f"{where}: {shown} is less than {_shown(wanted)}",
         "maximum": f"{where}: {shown} is more than {_shown(wanted)}",
+        "format": f"{where}: {shown} is no {plain(str(wanted))} as in RFC 3339, such as "
+        + ("2026-05-20" if wanted == "date" else "2026-05-20T10:00:00Z"),
         "minLength": f"{where}: {shown} is shorter than {_shown(wanted)} characters",
         "maxLength": f"{where}: {shown} is longer than {_shown(wanted)} characters",
     }

@@ -32,9 +32,10 @@ def erase(
         names = tuple(dict.fromkeys((user, redactor_for(store, session.settings().policy).text(user)[0])))
         with store.read() as connection:
             found = preview(connection, store.project, names)
+        known = not _is_nothing(found)
         if not as_json:
             _say(user, found)
-        sure = yes or (not as_json and not _is_nothing(found) and typer.confirm("Erase it?"))
+        sure = yes or (not as_json and known and typer.confirm("Erase it?"))
         left = None
         if sure:
             with store.write() as connection:
@@ -42,9 +43,9 @@ def erase(
             left = store.scrub()
             forget_opinions(session.settings().home)
     if as_json:
-        say_json({"erased": sure, **found.model_dump(mode="json"), "left": left})
+        say_json({"erased": sure and known, **found.model_dump(mode="json"), "left": left})
         return
-    if not sure:
+    if not (sure and known):
         say("nothing was erased")
         return
     say("erased; a file that is read again does not bring it back. Erase it in your own log too")

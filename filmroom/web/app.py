@@ -17,6 +17,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from filmroom.web.access import LOOPBACK_NAMES, Access
 from filmroom.web.body import BadBody, read_body
@@ -69,9 +70,28 @@ def make_app(api: Api, more: Sequence[BaseRoute] = ()) -> Starlette:
         Route("/health", _health_of(api), methods=["GET"]),
         *([] if api.releases is None else release_routes(api.releases, api.access)),
         *([] if api.predictor is None else prediction_routes(api.predictor, api.access, api.max_bytes)),
-        *more,
     ]
-    return Starlette(routes=routes, middleware=guards)
+    routes.append(Route("/v1/{path:path}", _Other(routes)))
+    return Starlette(routes=[*routes, *more], middleware=guards)
+
+
+class _Other:
+    """What is asked of `/v1` in another way than its routes answer: told as JSON, to programs."""
+
+    def __init__(self, routes: Sequence[BaseRoute]) -> None:
+        self._routes = [each for each in routes if isinstance(each, Route)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked = scope["path"]
+        ways = sorted({way for each in self._routes if each.path_regex.match(asked) for way in each.methods or ()})
+        if ways:
+            answer = JSONResponse(
+                {"message": f"{asked[:200]} takes {', '.join(ways)}"}, 405, {"allow": ", ".join(ways)}
+            )
+        else:
+            known = ", ".join(sorted({each.path for each in self._routes}))
+            answer = JSONResponse({"message": f"there is no {asked[:200]}; there are {known}"}, 404)
+        await answer(scope, receive, send)
 
 
 def _endpoint(api: Api, handle: Handler, media_types: tuple[str, ...]) -> Callable[[Request], Awaitable[Response]]:

@@ -12,7 +12,7 @@ from models.steps import arguments, error_text, is_consequential, step_name, too
 from store.records import Case, Span
 from store.records.identity import canonical_json
 
-_SHAPE_KEYWORDS = frozenset({"type", "enum", "const", "pattern", "maxLength"})
+_SHAPE_KEYWORDS = frozenset({"type", "enum", "const", "pattern", "format", "maxLength"})
 MOST = 0.5
 _RUN = 3
 """Failing calls in a row, with different inputs, that make an outage."""
