@@ -20,6 +20,7 @@ KINDS = {
     "clu": "cluster",
     "cor": "correction",
     "rte": "route",
+    "rtr": "router version",
     "rev": "review",
     "chg": "change",
     "ver": "version",
