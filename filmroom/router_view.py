@@ -14,6 +14,8 @@ SHOWN = 5
 
 def described(calibration: Calibration) -> dict[str, Any]:
     """What `router --json` gives."""
+    version = calibration.in_force.version
+    learnt = set() if version is None else set(version.clusters)
     return {
         **_version(calibration.in_force),
         "decided": len(calibration.decided),
@@ -35,6 +37,7 @@ def described(calibration: Calibration) -> dict[str, Any]:
                 "cluster": each.cluster_id,
                 "target": each.place,
                 "held": each.held,
+                "learnt": each.cluster_id in learnt,
                 "time": each.decided_us,
             }
             for each in reversed(calibration.decided[-SHOWN:])
@@ -59,7 +62,7 @@ def _version(now: InForce) -> dict[str, Any]:
         "gate": None if now.version is None else now.version.gate.model_dump(mode="json"),
         "refused": None if last is None else last.model_dump(mode="json"),
         "shadow": None if shadow is None else {**shadow.model_dump(mode="json"), "evidence": shadow.evidence},
-        "next_look": max(LEARNS_FROM, state.judged + MORE),
+        "until_next_look": max(0, max(LEARNS_FROM, state.judged + MORE) - len(now.known)),
     }
 
 

@@ -58,11 +58,15 @@ class InForce:
 
     @property
     def shadow(self) -> Shadowed | None:
-        """The router before, on the verdicts that the version in force has not learnt from; None: the rules decide."""
+        """The router before, on the verdicts that the version in force has not learnt from; None: the rules decide.
+
+        Where a person let it decide again, only on those since: what was known then does not overrule them.
+        """
         if self.version is None:
             return None
+        since_us = self.state.put_back_us or 0
         learnt = set(self.version.clusters)
-        fresh = [each for each in self.known if each.cluster_id not in learnt]
+        fresh = [each for each in self.known if each.cluster_id not in learnt and each.decided_us >= since_us]
         pairs = zip(fresh, self.said(self.before, fresh), self.said(self.version, fresh), strict=True)
         return shadowed(
             [

@@ -133,9 +133,10 @@ def _missed(found: RouterGate) -> list[str]:
 
 
 def _compared(found: RouterGate) -> str:
+    p = f"p {found.p:.4f}" if found.p >= 0.0001 else "p < 0.0001"
     return (
         f"right out of fold on {found.right} of {found.rows} decided clusters, {found.champion} on {found.champion_right} "
-        f"({found.newly_right} won, {found.newly_wrong} lost, p {found.p:.4f} at look {found.look}); needless retrains "
+        f"({found.newly_right} won, {found.newly_wrong} lost, {p} at look {found.look}); needless retrains "
         f"{found.needless} to {found.champion_needless}, {found.cost_min:.1f} to {found.champion_cost_min:.1f} minutes a cluster"
     )
 

@@ -24,6 +24,13 @@ class RouterState(Record):
     learnt: frozenset[str] = frozenset()
     """Clusters that some version has learnt from."""
 
+    @property
+    def put_back_us(self) -> int | None:
+        """When a person let the version decide again; None: it decides since it was learned, or the shadow brought it back."""
+        changed = self.changed
+        by_person = changed is not None and changed.event == "rolled back" and changed.detail.get("shadow") is None
+        return changed.at_us if changed is not None and by_person else None
+
 
 def state_of(events: Sequence[RouterEvent]) -> RouterState:
     """The state after these events, oldest first; without any, the rules decide."""

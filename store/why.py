@@ -21,6 +21,7 @@ KINDS = {
     "cor": "correction",
     "rte": "route",
     "rtr": "router version",
+    "router": "router",
     "rev": "review",
     "chg": "change",
     "ver": "version",

@@ -9,10 +9,10 @@ import pytest
 
 from filmroom.router_view import described
 from flows.calibration import calibrate
+from flows.rollback import rollback_router
 from flows.router_undo import pin
 from flows.router_versions import in_force
 from flows.turn import turn
-from flows.rollback import rollback_router
 from flows.undo import undo
 from flows.workspace import Workspace
 from store.corrections import put_correction, put_review, put_route
@@ -54,18 +54,18 @@ def decide(workspace: Workspace, start: int, number: int, like: Like = odd) -> N
     """So many decided clusters, each rerouted by a person to the place that `like` names."""
     with workspace.write() as connection:
         for at in range(start, start + number):
-            place, evidence = like(at)
+            (place, evidence), now_us = like(at), workspace.clock()
             print_ = Fingerprint(version=1, component=f"tool_{at}", kind="tool", error_class="validation")
             cluster_id = cluster_for(connection, workspace.project, print_, "c", 0)
             found = Correction(cluster_id=cluster_id, created_us=at, state="applied",
                                proposal=Proposal(target=place, summary="s"))  # fmt: skip
             put_correction(connection, found)
             put_route(connection, Route(
-                correction_id=found.id, cluster_id=cluster_id, decided_us=at, probabilities={"none": 1.0}, target=None,
+                correction_id=found.id, cluster_id=cluster_id, decided_us=now_us, probabilities={"none": 1.0}, target=None,
                 runner_up=None, certified=False, reason="", to_yes="", evidence=evidence, failures=2, router="r",
             ))  # fmt: skip
             put_review(connection, Review(correction_id=found.id, verdict="reroute", target=place, reviewer="staff:ann",
-                                          authority=True, at_us=at))  # fmt: skip
+                                          authority=True, at_us=now_us))  # fmt: skip
 
 
 def events(workspace: Workspace) -> list[RouterEvent]:
@@ -121,7 +121,8 @@ def test_it_is_not_learnt_again_before_ten_more_clusters_and_then_judged_against
     said = turn(workspace).router
     assert said.startswith(f"{found} goes on to route; a candidate was refused, right out of fold on 110 of 110")
     now = shown(workspace)
-    assert (now["router"], now["parent"], now["next_look"]) == (found, "rules-3", 120)
+    assert (now["router"], now["parent"], now["until_next_look"]) == (found, "rules-3", 10)
+    assert {each["learnt"] for each in now["learnt_last"]} == {False}
     assert (now["refused"]["champion"], now["shadow"]["judged"], now["shadow"]["lost"]) == (found, 10, 0)
     assert [each["event"] for each in now["history"]] == ["learned", "refused"]
 
@@ -162,6 +163,8 @@ def test_verdicts_that_turn_bring_the_rules_back_without_a_person(workspace: Wor
     back = events(workspace)[-1]
     assert (back.event, back.subject, back.actor, back.detail["decided"]) == ("rolled back", found, "filmroom", 120)
     assert (version(workspace), turn(workspace).router) == ("rules-3", "")
+    rollback_router(workspace, found, reason="those twenty were a mistake")
+    assert (turn(workspace).router, version(workspace), shown(workspace)["shadow"]["judged"]) == ("", found, 0)
 
 
 def test_a_pin_to_the_rules_is_an_event_and_nothing_is_learnt_under_it(workspace: Workspace) -> None:

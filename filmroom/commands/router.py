@@ -76,7 +76,8 @@ def _say(found: dict[str, Any], calibrated: "Calibration") -> None:
             say(f"{name}: deciding these counts towards a certificate: {', '.join(row['to_decide'])}")
     for row in found["learnt_last"]:
         held = {None: "", True: ", held", False: ", did not hold"}[row["held"]]
-        say(f"learnt {time_text(row['time'])}  {row['correction']}: {row['target'] or 'nothing to correct'}{held}")
+        verb = "learnt" if row["learnt"] else "decided"
+        say(f"{verb} {time_text(row['time'])}  {row['correction']}: {row['target'] or 'nothing to correct'}{held}")
     for event in found["history"][-SHOWN:]:
         say(f"{time_text(event['time'])}  {event['event']} by {event['actor']}: {event['router']}: {event['reason']}")
     if not found["decided"]:
@@ -84,7 +85,6 @@ def _say(found: dict[str, Any], calibrated: "Calibration") -> None:
 
 
 def _say_version(found: dict[str, Any]) -> None:
-    from models.router_gate import LEARNS_FROM
     from models.shadow import HARM
 
     if found["parent"]:
@@ -97,5 +97,5 @@ def _say_version(found: dict[str, Any]) -> None:
         say(f"the way to another router: {found['refused']['to_yes']}")
     if found["unpin"]:
         say(f"to let what is learned decide again: {found['unpin']}")
-    elif found["decided"] >= LEARNS_FROM:
-        say(f"the next candidate is judged at {found['next_look']} decided clusters")
+    elif found["history"]:
+        say(f"decided clusters until the next candidate is judged: {found['until_next_look']}")

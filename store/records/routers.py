@@ -1,5 +1,6 @@
 """The learned router: its versions, the gate each candidate went through, and what happened to them."""
 
+from functools import cached_property
 from typing import Any
 
 from pydantic import Field
@@ -89,7 +90,7 @@ class RouterEvent(Record):
         """Decided clusters there were."""
         return int(self.detail.get("decided", 0))
 
-    @property
+    @cached_property
     def version(self) -> RouterVersion | None:
         """The version that was learned by this event; None: none was."""
         return RouterVersion(**self.detail["version"]) if self.event == "learned" else None
