@@ -53,9 +53,7 @@ def _version(now: InForce) -> dict[str, Any]:
     return {
         "router": now.router.version,
         "reason": now.reason,
-        "since": next(
-            (each.at_us for each in reversed(now.events) if each.detail.get("router") == now.router.version), None
-        ),
+        "since": _since(now),
         "parent": None if now.version is None else now.version.parent,
         "pinned": bool(now.pinned),
         "unpin": _unpin(now),
@@ -64,6 +62,16 @@ def _version(now: InForce) -> dict[str, Any]:
         "shadow": None if shadow is None else {**shadow.model_dump(mode="json"), "evidence": shadow.evidence},
         "until_next_look": max(0, max(LEARNS_FROM, state.judged + MORE) - len(now.known)),
     }
+
+
+def _since(now: InForce) -> int | None:
+    """When what decides began to, microseconds since 1970 UTC; None: no turn was made yet."""
+    since = None
+    for each in reversed([each for each in now.events if "router" in each.detail]):
+        if each.detail["router"] != now.router.version:
+            break
+        since = each.at_us
+    return since
 
 
 def _unpin(now: InForce) -> str:

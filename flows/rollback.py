@@ -56,9 +56,9 @@ def rollback(workspace: Workspace, release_id: str, *, reason: str) -> Undone:
 def rollback_router(workspace: Workspace, wanted: str, *, reason: str) -> Undone:
     """Let an earlier version of the router, or `rules`, decide again; the release stays. Raises NotFound, NotAllowed."""
     with workspace.write() as connection:
-        taken, back = go_back(connection, workspace, wanted, reason=reason)
+        taken = go_back(connection, workspace, wanted, reason=reason)
         live = live_release(connection, workspace.project)
-    return Undone(undone=(taken,), release=live.id, next=next_of(back))
+        return Undone(undone=(taken,), release=live.id, next=next_of(connection, workspace))
 
 
 def _serves(value: Release) -> tuple[str, str, dict[str, str]]:

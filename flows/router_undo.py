@@ -20,8 +20,8 @@ def is_router(any_id: str) -> bool:
     return any_id.startswith("rtr_") or any_id == RULES
 
 
-def take_back(connection: Connection, workspace: Workspace, version_id: str, *, reason: str) -> str:
-    """Take the version in force back; what it replaced decides again, and is named. Raises NotFound, NotAllowed."""
+def take_back(connection: Connection, workspace: Workspace, version_id: str, *, reason: str) -> None:
+    """Take the version in force back; what it replaced decides again. Raises NotFound, NotAllowed."""
     events = router_events(connection, workspace.project)
     if version_id not in {each.subject for each in events}:
         raise NotFound(f"no router version {version_id}: `filmroom router` lists them")
@@ -29,12 +29,13 @@ def take_back(connection: Connection, workspace: Workspace, version_id: str, *, 
         raise NotAllowed(f"{version_id} was refused and has never decided: there is nothing to undo")
     now = in_force(workspace, connection)
     if now.state.version != version_id:
-        raise NotAllowed(f"{version_id} does not decide, {now.state.version or PRIOR.version} does: undo that one")
-    return go_back(connection, workspace, versions_of(events)[version_id].parent, reason=reason)[1]
+        other = "the rules do" if now.state.version is None else f"{now.state.version} does: undo that one first"
+        raise NotAllowed(f"{version_id} does not decide, {other}")
+    go_back(connection, workspace, versions_of(events)[version_id].parent, reason=reason)
 
 
-def go_back(connection: Connection, workspace: Workspace, wanted: str, *, reason: str) -> tuple[str, str]:
-    """Let an earlier version, or the rules, decide again; names what decided and what does. Raises NotFound, NotAllowed."""
+def go_back(connection: Connection, workspace: Workspace, wanted: str, *, reason: str) -> str:
+    """Let an earlier version, or the rules, decide again; names what decided until now. Raises NotFound, NotAllowed."""
     now = in_force(workspace, connection)
     versions = versions_of(now.events)
     if wanted.startswith("rtr_") and wanted not in versions:
@@ -46,13 +47,16 @@ def go_back(connection: Connection, workspace: Workspace, wanted: str, *, reason
     said = reason or f"{workspace.actor} let {restored} decide again"
     subject = taken if taken in versions else restored
     put_router_event(connection, workspace.project, rolled_back(workspace, now, subject, to=restored, reason=said))
-    return taken, restored
+    return taken
 
 
-def next_of(restored: str) -> str:
+def next_of(connection: Connection, workspace: Workspace) -> str:
     """What follows a rollback, in words."""
-    who = restored if restored.startswith("rtr_") else "the rules"
-    return f"{who} decide{'s' if who == restored else ''}; a learned router competes again after {MORE} more decided clusters"
+    now = in_force(workspace, connection)
+    more = f"a learned router competes again after {MORE} more decided clusters"
+    if now.pinned and now.state.version is not None:
+        return f"the rules decide ({now.pinned}), and {now.state.version} once they do no longer; {more}"
+    return f"{'the rules decide' if now.version is None else f'{now.version.id} decides'}; {more}"
 
 
 def pin(workspace: Workspace, *, pinned: bool, reason: str) -> str:

@@ -110,10 +110,11 @@ def _pinned(workspace: Workspace, state: RouterState) -> str:
 def _reason(state: RouterState, version: RouterVersion | None, pinned: str, decided: Sequence[DecidedCluster]) -> str:
     if version is not None and state.changed is not None:
         return f"{version.id}: {state.changed.reason}"
-    said = state.refused or state.changed
+    refused = "" if state.refused is None else f"a candidate was {state.refused.reason}"
+    said = refused or ("" if state.changed is None else state.changed.reason)
     rows = [row_of(each) for each in decided if each.held is not False]
     waits = f"{len(rows)} decided clusters, and the next turn lets a learned router compete"
-    return f"{PRIOR.version}: {pinned or (said.reason if said else too_few(rows) or waits)}"
+    return f"{PRIOR.version}: {pinned or said or too_few(rows) or waits}"
 
 
 def row_of(each: DecidedCluster) -> TrainingRow:
@@ -198,7 +199,7 @@ def _recorded(workspace: Workspace, now: InForce, event: RouterEvent) -> str:
             return ""
         put_router_event(connection, workspace.project, event, causes=_causes(now, event))
     if event.event == "refused":
-        return f"{now.router.version} goes on to route; a candidate was {event.reason}"
+        return f"{now.router.version} goes on to route: a candidate was {event.reason}"
     if event.event == "learned":
         return f"{event.subject} routes from now on: {event.reason}; to take it back: filmroom undo {event.subject}"
     return f"{event.detail['router']} routes again: {event.reason}"

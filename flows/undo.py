@@ -39,9 +39,9 @@ def undo(workspace: Workspace, any_id: str, *, reason: str = "") -> Undone:
     """Take back the change, the change that this correction, review, version or release made, or the version of the router."""
     with workspace.write() as connection:
         if is_router(any_id):
-            back = take_back(connection, workspace, any_id, reason=reason)
+            take_back(connection, workspace, any_id, reason=reason)
             live = live_release(connection, workspace.project)
-            return Undone(undone=(any_id,), release=live.id, next=next_of(back))
+            return Undone(undone=(any_id,), release=live.id, next=next_of(connection, workspace))
         promoted = promotion(connection, workspace.project, any_id)
         if promoted is not None:
             return _demote(connection, workspace, promoted, reason)

@@ -110,8 +110,9 @@ def judge_router(rows: Sequence[ScoredRow], *, champion: str, look: int) -> Rout
     )
     missed = _missed(found)
     needed = f": it must {', '.join(missed)}" if missed else ""
-    reason = f"{'refused' if missed else 'learned'}, {_compared(found)}{needed}"
-    return found.model_copy(update={"passed": not missed, "reason": reason, "to_yes": _to_yes(found) if missed else ""})
+    return found.model_copy(
+        update={"passed": not missed, "reason": _compared(found) + needed, "to_yes": _to_yes(found) if missed else ""}
+    )
 
 
 def shadowed(rows: Sequence[ScoredRow]) -> Shadowed:

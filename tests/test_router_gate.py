@@ -96,7 +96,7 @@ def test_below_a_hundred_decided_clusters_or_with_one_outcome_nothing_is_learnt(
 def test_what_no_rule_knows_passes_the_gate_and_what_every_rule_knows_does_not() -> None:
     learned = rival(odd_rows()).gate
     assert (learned.passed, learned.right, learned.to_yes) == (True, 120, "")
-    assert learned.reason.startswith("learned, right out of fold on 120 of 120 decided clusters, rules-3 on")
+    assert learned.reason.startswith("right out of fold on 120 of 120 decided clusters, rules-3 on")
     known = [row(at, "tooling" if at % 2 else "context", schema_violation=float(at % 2), normative=1.0 - at % 2)
              for at in range(120)]  # fmt: skip
     refused = rival(known).gate

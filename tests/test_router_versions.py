@@ -50,6 +50,11 @@ def ruled(at: int) -> tuple[Target, dict[str, float | None]]:
     return ("tooling", {"schema_violation": 1.0, "normalisable": 1.0}) if at % 2 else ("context", {"normative": 1.0})
 
 
+def strange(at: int) -> tuple[Target, dict[str, float | None]]:
+    """What neither the rules nor a version that learnt from `odd` know."""
+    return ("context" if at % 2 else "weights"), {"strange": 1.0 + at % 2}
+
+
 def decide(workspace: Workspace, start: int, number: int, like: Like = odd) -> None:
     """So many decided clusters, each rerouted by a person to the place that `like` names."""
     with workspace.write() as connection:
@@ -88,7 +93,7 @@ def learned(workspace: Workspace) -> str:
     decide(workspace, 0, 100)
     summary = turn(workspace)
     found = version(workspace)
-    assert summary.router.startswith(f"{found} routes from now on: learned, right out of fold on 100 of 100")
+    assert summary.router.startswith(f"{found} routes from now on: right out of fold on 100 of 100")
     return found
 
 
@@ -119,12 +124,24 @@ def test_it_is_not_learnt_again_before_ten_more_clusters_and_then_judged_against
     assert (turn(workspace).router, len(events(workspace))) == ("", 1)
     decide(workspace, 109, 1)
     said = turn(workspace).router
-    assert said.startswith(f"{found} goes on to route; a candidate was refused, right out of fold on 110 of 110")
+    assert said.startswith(f"{found} goes on to route: a candidate was right out of fold on 110 of 110")
     now = shown(workspace)
     assert (now["router"], now["parent"], now["until_next_look"]) == (found, "rules-3", 10)
     assert {each["learnt"] for each in now["learnt_last"]} == {False}
     assert (now["refused"]["champion"], now["shadow"]["judged"], now["shadow"]["lost"]) == (found, 10, 0)
     assert [each["event"] for each in now["history"]] == ["learned", "refused"]
+
+
+def test_why_names_the_version_before_among_however_many_verdicts(workspace: Workspace) -> None:
+    first = learned(workspace)
+    decide(workspace, 100, 60, strange)
+    turn(workspace)
+    second = events(workspace)[-1]
+    assert (second.event, second.decided) == ("learned", 160)
+    with workspace.store.read() as connection:
+        causes = why(connection, workspace.project, second.subject)["causes"]
+    assert (causes[0]["id"], causes[1]["kind"], causes[-1]["kind"]) == (first, "review", "and 11 more")
+    assert undo(workspace, second.subject).next.startswith(f"{first} decides;")
 
 
 def test_undo_takes_it_back_and_the_same_evidence_does_not_bring_it_back(workspace: Workspace) -> None:
@@ -134,7 +151,7 @@ def test_undo_takes_it_back_and_the_same_evidence_does_not_bring_it_back(workspa
     assert done.next == "the rules decide; a learned router competes again after 10 more decided clusters"
     assert (turn(workspace).router, version(workspace)) == ("", "rules-3")
     assert shown(workspace)["reason"] == "rules-3: it sends too much to memory"
-    with pytest.raises(NotAllowed, match="does not decide, rules-3 does"):
+    with pytest.raises(NotAllowed, match="does not decide, the rules do"):
         undo(workspace, found)
     decide(workspace, 100, 10)
     turn(workspace)
@@ -171,6 +188,7 @@ def test_a_pin_to_the_rules_is_an_event_and_nothing_is_learnt_under_it(workspace
     pin(workspace, pinned=True, reason="audit")
     decide(workspace, 0, 100)
     assert (turn(workspace).router, shown(workspace)["reason"]) == ("", "rules-3: pinned by staff:ann: audit")
+    assert shown(workspace)["since"] == events(workspace)[0].at_us
     with pytest.raises(NotAllowed, match="pinned already"):
         pin(workspace, pinned=True, reason="")
     assert pin(workspace, pinned=False, reason="") == "rules-3"
@@ -181,13 +199,13 @@ def test_a_pin_to_the_rules_is_an_event_and_nothing_is_learnt_under_it(workspace
 def test_what_the_rules_know_is_refused_with_its_numbers_and_the_way_to_yes(workspace: Workspace) -> None:
     decide(workspace, 0, 100, ruled)
     assert turn(workspace).router.startswith(
-        "rules-3 goes on to route; a candidate was refused, right out of fold on 100 of 100"
+        "rules-3 goes on to route: a candidate was right out of fold on 100 of 100"
     )
     [said, _] = events(workspace)
     assert said.gate is not None
     assert (said.event, said.gate.newly_right, said.gate.look, said.decided) == ("refused", 0, 1, 100)
     now = shown(workspace)
-    assert now["reason"] == f"rules-3: {said.reason}"
+    assert now["reason"] == f"rules-3: a candidate was {said.reason}"
     assert now["refused"]["to_yes"].startswith("8 more decided clusters that only the learned router gets right")
     with workspace.store.read() as connection:
         assert len(why(connection, workspace.project, said.subject)["causes"]) == 51
@@ -207,11 +225,13 @@ def test_the_command_shows_the_version_pins_it_and_says_how_to_go_on(
     monkeypatch.chdir(workspace.settings.home)
     run = runner(capfd)
     said = run("router")[1]
-    assert f"it replaced rules-3; to take it back: filmroom undo {found}" in said
+    assert f"in place of rules-3; to take it back: filmroom undo {found}" in said
     assert "shadow: of 0 clusters decided since" in said
     pinned = value(run("router", "--pin", "--reason", "audit", "--json"))
     assert (pinned["router"], pinned["pinned"], pinned["history"][-1]["event"]) == ("rules-3", True, "pinned")
     assert "filmroom router --unpin" in run("router")[1]
+    assert value(run("rollback", "rules", "--json"))["next"].startswith("the rules decide; a learned router")
+    assert f"and {found} once they do no longer" in run("rollback", found)[1]
     assert value(run("router", "--unpin", "--json"))["router"] == found
     assert value(run("rollback", "rules", "--reason", "a trial", "--json"))["undone"] == [found]
     assert run("rollback", found)[1].startswith("rules-3 no longer routes")

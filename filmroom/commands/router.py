@@ -79,7 +79,8 @@ def _say(found: dict[str, Any], calibrated: "Calibration") -> None:
         verb = "learnt" if row["learnt"] else "decided"
         say(f"{verb} {time_text(row['time'])}  {row['correction']}: {row['target'] or 'nothing to correct'}{held}")
     for event in found["history"][-SHOWN:]:
-        say(f"{time_text(event['time'])}  {event['event']} by {event['actor']}: {event['router']}: {event['reason']}")
+        named = "" if event["reason"].startswith(f"{event['router']}") else f"{event['router']}: "
+        say(f"{time_text(event['time'])}  {event['event']} by {event['actor']}: {named}{event['reason']}")
     if not found["decided"]:
         say("next: filmroom review list")
 
@@ -87,8 +88,11 @@ def _say(found: dict[str, Any], calibrated: "Calibration") -> None:
 def _say_version(found: dict[str, Any]) -> None:
     from models.shadow import HARM
 
+    since = f"since {time_text(found['since'])}" if found["since"] else ""
     if found["parent"]:
-        say(f"it replaced {found['parent']}; to take it back: filmroom undo {found['router']}")
+        say(f"{since} in place of {found['parent']}; to take it back: filmroom undo {found['router']}")
+    elif since:
+        say(since)
     if found["shadow"]:
         seen = found["shadow"]
         say(f"shadow: of {seen['judged']} clusters decided since, {found['parent']} alone was right on {seen['lost']} and it alone "
