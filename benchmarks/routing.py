@@ -23,8 +23,9 @@ from benchmarks.routing_baselines import BASELINES, Probabilities
 from models.abstention import Certificate, certify
 from models.deployment import Deployment
 from models.evidence import weigh
-from models.learned_router import TrainingRow, choose_router, fit_router
+from models.learned_router import TrainingRow, fit_router
 from models.router import NONE, PRIOR
+from models.router_gate import candidate, too_few
 from store.records import TARGETS, Policy
 
 BUDGETS = (50, 100, 200, 400)
@@ -95,12 +96,14 @@ def own_verdicts(lines: Sequence[Line], evidence: Sequence[Evidence]) -> list[Pr
     for source in sorted({line.source for line in lines}):
         at = [place for place, line in enumerate(lines) if line.source == source and line.clear]
         rows = [TrainingRow(evidence=dict(evidence[i]), valid=lines[i].valid, group=lines[i].group) for i in at]
-        if at:
-            models = {name: None for i in at for name in lines[i].models}
-            chosen = choose_router(rows, deployment=Deployment(models=models))
-            for place, given in zip(at, chosen.out_of_fold, strict=True):
-                found[place] = given
-            print(f"{source}: {chosen.reason}")
+        if too_few(rows):
+            continue
+        deployment = Deployment(models={name: None for i in at for name in lines[i].models})
+        said = [PRIOR.probabilities(row.evidence, deployment) for row in rows]
+        judged = candidate(rows, said, champion=PRIOR.version, deployment=deployment)
+        print(f"{source}: {judged.gate.reason}")
+        for place, given in zip(at, judged.fit.out_of_fold, strict=True) if judged.gate.passed else ():
+            found[place] = given
     return found
 
 

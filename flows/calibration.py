@@ -5,26 +5,23 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from flows.router_versions import InForce, in_force
 from flows.workspace import Workspace
 from models.abstention import Certificate, NotCertified, certify
 from models.audit_monitor import Audit, audit, tightened
-from models.learned_router import HELD, REVIEWED, Choice, TrainingRow, choose_router
-from models.router import NONE, PRIOR, Router
+from models.router import NONE, Router
 from store.records import TARGETS, Target
-from store.verdicts import DecidedCluster, decided_clusters
+from store.verdicts import DecidedCluster
 
 BINS = 5
-ROUTER_ACTOR = "router"
-"""Who approves what is certified; its own approvals never calibrate it."""
 
 
 @dataclass(frozen=True)
 class Calibration:
     """The router in force and its certificates, computed from the clusters whose right place is known."""
 
-    router: Router
-    reason: str
-    """Why this router."""
+    in_force: InForce
+    """The router that decides, and why."""
     certificates: dict[Target, Certificate | NotCertified]
     audits: dict[Target, Audit]
     """What the blind audit shows of what was certified."""
@@ -35,6 +32,15 @@ class Calibration:
     """Decided clusters at or above the threshold of their place."""
     error: float | None = None
     """Expected calibration error over the decided clusters, 0 to 1: how far said and seen are apart; None: none is decided."""
+
+    @property
+    def router(self) -> Router:
+        return self.in_force.router
+
+    @property
+    def reason(self) -> str:
+        """Why this router."""
+        return self.in_force.reason
 
     def coverage(self) -> float:
         """Share of the decided clusters at or above the threshold of their target; 0 to 1."""
@@ -47,24 +53,17 @@ def calibrate(workspace: Workspace, connection: Connection) -> Calibration:
     A decision is right where a hold that ended says so, else where a reviewer's verdict names the same place. The score
     of a cluster comes from a router that did not learn from it.
     """
-    machines = {ROUTER_ACTOR, workspace.policy.reviewer or ROUTER_ACTOR}
-    decided = decided_clusters(connection, workspace.project, machines=machines)
-    known = [each for each in decided if each.held is not False]
-    deployment = workspace.deployment(connection)
-    rows = [_row(each) for each in known]
-    chosen = choose_router(rows, deployment=deployment)
-    if workspace.settings.policy.router == "rules":
-        ruled = tuple(PRIOR.probabilities(row.evidence, deployment) for row in rows)
-        chosen = Choice(PRIOR, ruled, f"{PRIOR.version}: `[policy] router` says rules")
-    scores = {each.correction_id: found for each, found in zip(known, chosen.out_of_fold, strict=True)}
-    for each in decided:
-        scores.setdefault(each.correction_id, chosen.router.probabilities(each.evidence, deployment))
-    return _certified(workspace, chosen, decided, scores)
+    now = in_force(workspace, connection)
+    fair = now.said(now.version, now.decided)
+    scores = {
+        each.correction_id: said or now.router.probabilities(each.evidence, now.deployment)
+        for each, said in zip(now.decided, fair, strict=True)
+    }
+    return _certified(workspace, now, scores)
 
 
-def _certified(
-    workspace: Workspace, chosen: Choice, decided: Sequence[DecidedCluster], scores: Mapping[str, Mapping[str, float]]
-) -> Calibration:
+def _certified(workspace: Workspace, now: InForce, scores: Mapping[str, Mapping[str, float]]) -> Calibration:
+    decided = now.decided
     certificates: dict[Target, Certificate | NotCertified] = {}
     counts: dict[Target, int] = {}
     audits: dict[Target, Audit] = {}
@@ -92,12 +91,11 @@ def _certified(
         for score, _ in judged[target]
     )
     return Calibration(
-        router=chosen.router,
-        reason=chosen.reason,
+        in_force=now,
         certificates=certificates,
         audits=audits,
         counts=counts,
-        decided=tuple(decided),
+        decided=decided,
         passing=passing,
         error=expected_calibration_error([_said(each, scores[each.correction_id]) for each in decided]),
     )
@@ -123,15 +121,6 @@ def expected_calibration_error(said: Sequence[tuple[float, bool]]) -> float | No
 def _said(each: DecidedCluster, found: Mapping[str, float]) -> tuple[float, bool]:
     first = _first(found)
     return found[first], first == (each.place or NONE) and each.held is not False
-
-
-def _row(each: DecidedCluster) -> TrainingRow:
-    return TrainingRow(
-        evidence=each.evidence,
-        valid=frozenset({each.place or NONE}),
-        weight=HELD if each.held else REVIEWED,
-        group=each.cluster_id,
-    )
 
 
 def _first(probabilities: Mapping[str, float]) -> str:

@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from flows.apply import serve
 from flows.learnt import settle_anew
+from flows.router_undo import go_back, next_of
 from flows.serving import leave_rolled_back, live_version
 from flows.targets.contract import Served
 from flows.targets.documents import content, entries_of, following
@@ -50,6 +51,14 @@ def rollback(workspace: Workspace, release_id: str, *, reason: str) -> Undone:
                     connection, workspace, name, now, reason or f"rollback to {release_id}", before=before, cause=now.id
                 )
     return Undone(undone=(current.id,), release=now.id, next=f"`filmroom rollback {current.id}` goes forward again")
+
+
+def rollback_router(workspace: Workspace, wanted: str, *, reason: str) -> Undone:
+    """Let an earlier version of the router, or `rules`, decide again; the release stays. Raises NotFound, NotAllowed."""
+    with workspace.write() as connection:
+        taken = go_back(connection, workspace, wanted, reason=reason)
+        live = live_release(connection, workspace.project)
+        return Undone(undone=(taken,), release=live.id, next=next_of(connection, workspace))
 
 
 def _serves(value: Release) -> tuple[str, str, dict[str, str]]:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from flows.calibration import Calibration, calibrate
 from flows.judge import Judge
 from flows.residue import regroup_residue
+from flows.router_versions import learn
 from flows.targets import FLOWS
 from flows.tried import replayable, replayed_ratios
 from flows.workspace import Workspace
@@ -20,12 +21,11 @@ from models.router import Decision, decide
 from models.way import ways_to_decide
 from store.corrections import attempts, open_correction, put_correction, put_route, route_of
 from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
-from store.ledger import events_of, record_event
-from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, Target
+from store.ledger import record_event
+from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, RouterEvent, Target
+from store.router_log import ROUTER, put_router_event
 from store.traces import episodes, satisfied_ids
 
-ROUTER = "router"
-"""Subject of the events that say which router decides."""
 BATCH = 1000
 """Failures a transaction."""
 CASES = 200
@@ -55,10 +55,13 @@ class Routed(Record):
     """Corrections per most probable place: the four targets, `none`, and `review` for those that a person decides."""
     lines: tuple[str, ...] = ()
     """A sentence a correction, largest cluster first."""
+    router: str = ""
+    """What the router learned, was refused or lost this turn; empty: nothing."""
 
     def markdown(self) -> str:
         counts = " · ".join(f"{name} {count}" for name, count in self.routes.items())
-        return "\n".join([f"Routes: {counts}", "", *(f"* {line}" for line in self.lines)])
+        said = [f"Router: {self.router}", ""] if self.router else []
+        return "\n".join([f"Routes: {counts}", "", *said, *(f"* {line}" for line in self.lines)])
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ def route(workspace: Workspace) -> Routed:
     """Decide for each cluster that is new, has grown, or lost its correction; one transaction a cluster."""
     counts = dict.fromkeys((*TARGETS, "none", "review"), 0)
     lines: list[str] = []
+    learnt = learn(workspace)
     with workspace.store.read() as connection:
         calibration = calibrate(workspace, connection)
         pending = [each for each in clusters_of(connection, workspace.project) if _is_due(connection, workspace, each)]
@@ -131,19 +135,20 @@ def route(workspace: Workspace) -> Routed:
         counts[decided.target or "none"] += 1
         counts["review"] += not decided.certified
         lines.append(f"{each.name} ({each.failures}): {decided.target or 'no place'}; {decided.reason}")
-    return Routed(routes=counts, lines=(*lines, judge.line) if judge.is_set and pending else tuple(lines))
+    told = (*lines, judge.line) if judge.is_set and pending else tuple(lines)
+    return Routed(routes=counts, lines=told, router=learnt)
 
 
 def _say_router(workspace: Workspace, calibration: Calibration) -> None:
     """Another router than last time is an event, with the numbers of the comparison that it won or lost."""
     version = calibration.router.version
-    with workspace.store.read() as connection:
-        past = events_of(connection, workspace.project, ROUTER)
-    if past and past[-1]["detail"].get("router") == version:
+    said = [str(each.detail["router"]) for each in calibration.in_force.events if "router" in each.detail]
+    if said and said[-1] == version:
         return
     with workspace.write() as connection:
-        record_event(connection, workspace.project, at_us=workspace.clock(), actor=workspace.actor, event="router in force",
-                     subject=ROUTER, reason=calibration.reason, detail={"router": version})  # fmt: skip
+        event = RouterEvent(at_us=workspace.clock(), actor=workspace.actor, event="router in force", subject=ROUTER,
+                            reason=calibration.reason, detail={"router": version})  # fmt: skip
+        put_router_event(connection, workspace.project, event)
 
 
 def _judged(workspace: Workspace, judge: Judge, each: Cluster) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from flows.labels import label_given
 from flows.serving import artifact_of, live_version, roll_back
 from flows.training import labels_of
 from flows.workspace import Workspace
-from models.sequential import e_value
+from models.shadow import HARM, Shadowed
 from models.steps import label_in, text_of
 from store.errors import ModelRefused
 from store.exposures import judged
@@ -17,8 +17,6 @@ from store.records import Episode, Retrain, Version
 from store.releases import live_release, version
 from store.retrains import promotion
 
-HARM = 20.0
-"""The e-value at which the version before is served again: looked at every turn, it errs with 5 % at the most, ever."""
 JUDGED = 20_000
 """Newest judged traces that are looked at."""
 
@@ -73,14 +71,16 @@ def _harm(workspace: Workspace, name: str, before: Version, said: Sequence[Compa
     except ModelRefused:
         return None  # there is nothing that could be served in its place
     old = [answer.answer or workspace.out_of_scope[name] for answer in answers]
-    lost = sum(was == each.label != each.served for was, each in zip(old, said, strict=True))
-    won = sum(was != each.label == each.served for was, each in zip(old, said, strict=True))
-    harm = e_value(lost, won)
-    if harm < HARM:
+    found = Shadowed(
+        judged=len(said),
+        lost=sum(was == each.label != each.served for was, each in zip(old, said, strict=True)),
+        won=sum(was != each.label == each.served for was, each in zip(old, said, strict=True)),
+    )
+    if not found.harms:
         return None
     return (
-        f"of {len(said)} labelled answers since the promotion the version before was right on {lost} where this one was wrong, "
-        f"and wrong on {won} where it was right (e-value {harm:.0f}, {HARM:.0f} rolls back)"
+        f"of {len(said)} labelled answers since the promotion the version before was right on {found.lost} where this one was "
+        f"wrong, and wrong on {found.won} where it was right (e-value {found.evidence:.0f}, {HARM:.0f} rolls back)"
     )
 
 

@@ -60,6 +60,8 @@ class TurnSummary(Record):
     seconds: float = 0.0
     profile: str = ""
     """The thresholds in force, and why."""
+    router: str = ""
+    """What the router learned, was refused or lost, in a sentence; empty: nothing."""
 
 
 def turn(workspace: Workspace, *, run_stage: Callable[[str, Stage, Workspace], Any] | None = None) -> TurnSummary:
@@ -108,6 +110,7 @@ def _summary(workspace: Workspace, run: str, results: dict[str, Any], seconds: f
         waiting=reviewed.waiting + reviewed.held,
         seconds=round(seconds, 3),
         profile=workspace.profile_reason,
+        router=routed.router,
     )
 
 

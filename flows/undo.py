@@ -4,6 +4,7 @@ from sqlalchemy import Connection
 
 from flows.apply import serve
 from flows.retire import bring_back
+from flows.router_undo import is_router, next_of, take_back
 from flows.serving import roll_back
 from flows.targets import FLOWS
 from flows.workspace import Workspace
@@ -35,8 +36,12 @@ class Undone(Record):
 
 
 def undo(workspace: Workspace, any_id: str, *, reason: str = "") -> Undone:
-    """Take back the change, or the change that this correction, review, version or release made."""
+    """Take back the change, the change that this correction, review, version or release made, or the version of the router."""
     with workspace.write() as connection:
+        if is_router(any_id):
+            take_back(connection, workspace, any_id, reason=reason)
+            live = live_release(connection, workspace.project)
+            return Undone(undone=(any_id,), release=live.id, next=next_of(connection, workspace))
         promoted = promotion(connection, workspace.project, any_id)
         if promoted is not None:
             return _demote(connection, workspace, promoted, reason)

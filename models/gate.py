@@ -86,8 +86,8 @@ def _target_way(numbers: Mapping[str, float | None]) -> str:
         return f"label {wins_needed(0, alpha)} failures in scope that a candidate repairs"
     if c <= b:
         return f"{missing} more repaired rows with none broken; another arm is the shorter way"
-    factor = _growth(lambda k: wins_needed(round(b * k), alpha) <= int(c * k))
-    return f"{missing} more repaired rows with none broken, or label {_more(rows, factor)} rows in scope at this rate"
+    factor = growth(lambda k: wins_needed(round(b * k), alpha) <= int(c * k))
+    return f"{missing} more repaired rows with none broken, or label {more(rows, factor)} rows in scope at this rate"
 
 
 def _loss_way(numbers: Mapping[str, float | None], delta: float) -> str:
@@ -101,7 +101,7 @@ def _loss_way(numbers: Mapping[str, float | None], delta: float) -> str:
         bound = exact_loss_bound if (b + c) * k < 10 else noninferiority_bound
         return bound(round(b * k), int(c * k), int(rows * k)) <= delta
 
-    return f"label {_more(rows, _growth(bounded))} answered rows, right ones too, at this rate"
+    return f"label {more(rows, growth(bounded))} answered rows, right ones too, at this rate"
 
 
 def _global_way(numbers: Mapping[str, float | None]) -> str:
@@ -122,8 +122,8 @@ def _flips_way(numbers: Mapping[str, float | None]) -> str:
     if right < STRICT_FLIP_ROWS and not b:
         return f"confirm {STRICT_FLIP_ROWS - right} more right answers, none of them newly wrong"
     if right and b / right < 0.01:
-        factor = _growth(lambda k: clopper_pearson_upper(round(b * k), int(right * k), 0.95) <= 0.01)
-        return f"confirm {_more(right, factor)} right answers at this rate"
+        factor = growth(lambda k: clopper_pearson_upper(round(b * k), int(right * k), 0.95) <= 0.01)
+        return f"confirm {more(right, factor)} right answers at this rate"
     return "another arm, such as `exceptions`: this one breaks too many right answers for any number of labels"
 
 
@@ -164,12 +164,13 @@ _WAYS = {
 }
 
 
-def _growth(passes: Callable[[float], bool]) -> float | None:
+def growth(passes: Callable[[float], bool]) -> float | None:
     """The least factor tried on all counts at which `passes`; None: at none."""
     return next((factor for factor in _FACTORS if passes(factor)), None)
 
 
-def _more(rows: int, factor: float | None) -> str:
+def more(rows: int, factor: float | None) -> str:
+    """How many rows more that factor is, in words; None: more than any that was tried."""
     if factor is None:
         return f"more than {int(rows * _FACTORS[-1])}"
     return f"{math.ceil(rows * (factor - 1))} more"

@@ -1,7 +1,6 @@
 """A router that learns from verdicts and from fixes that held: multinomial logistic regression over the evidence.
 
-It starts from the rules, whose log-weights are features of it. Whether it is better than they are is measured by
-`benchmarks/routing.py` with the source left out.
+It starts from the rules, whose log-weights are features of it. Whether it may decide in their place is `models.router_gate`'s.
 """
 
 import math
@@ -16,20 +15,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 from models.deployment import Deployment
-from models.router import OUTCOMES, PRIOR, Router, RulePrior, settled
-from models.sequential import mcnemar_one_sided
+from models.router import OUTCOMES, PRIOR, RulePrior, settled
 from store.records import Record, content_hash
 from store.records.identity import canonical_json
 
 INJECTED, REVIEWED, HELD = 0.3, 1.0, 2.0
 """Weight of an injected fault with a known valid set, of a reviewer's verdict, of a fix that held."""
 FOLDS = 5
-LEARNS_FROM = 100
-"""Decided clusters before the rules have a rival."""
-MARGIN = 0.02
-"""What the rival must be better by, out of fold: within two points the rules stay."""
-ALPHA = 0.05
-"""Of the exact one-sided McNemar test of the rival against the rules."""
 ICC = 0.5
 """How alike the outcomes of near-copies are: intra-class correlation, hand-set."""
 _COUNTS = frozenset({"n_eff", "sources", "authorities", "days", "novelty", "user_concentration", "same_user"})
@@ -129,14 +121,21 @@ def _copy_key(row: TrainingRow) -> str:
     return canonical_json([sorted(row.valid), found])
 
 
+def teaches_nothing(rows: Sequence[TrainingRow]) -> str:
+    """Why no router can be fitted to these rows; empty: it can."""
+    if len({name for row in rows for name in row.valid}) < 2 or len({row.group for row in rows}) < 2:
+        return f"{len(rows)} decided clusters: a router needs two outcomes and two groups of them"
+    return ""
+
+
 def fit_router(rows: Sequence[TrainingRow], *, prior: RulePrior = PRIOR) -> Fit:
     """The router fitted to these rows, its temperature the one of least log loss out of fold, by groups.
 
     Raises ValueError below two outcomes or two groups.
     """
     groups = np.array([row.group for row in rows])
-    if len({name for row in rows for name in row.valid}) < 2 or len(set(groups)) < 2:
-        raise ValueError(f"{len(rows)} decided clusters: a router needs two outcomes and two groups of them")
+    if teaches_nothing(rows):
+        raise ValueError(teaches_nothing(rows))
     features = tuple(sorted({name for row in rows for name in row.evidence}))
     x = _columns([row.evidence for row in rows], features, prior)
     raw = np.full((len(rows), len(OUTCOMES)), -CLIP * 10)
@@ -160,47 +159,6 @@ def fit_router(rows: Sequence[TrainingRow], *, prior: RulePrior = PRIOR) -> Fit:
         prior=prior,
     )
     return Fit(router=router, out_of_fold=tuple(_named(row) for row in _softmax(raw / temperature)))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The router in force, and why."""
-
-    router: Router
-    out_of_fold: tuple[dict[str, float], ...]
-    """One a row, from a router that did not learn from its group."""
-    reason: str
-
-
-def choose_router(rows: Sequence[TrainingRow], *, deployment: Deployment, prior: RulePrior = PRIOR) -> Choice:
-    """The rules, or what these rows teach where that is right more often, out of fold, by over two points and not by chance."""
-    ruled = tuple(prior.probabilities(row.evidence, deployment) for row in rows)
-    if len(rows) < LEARNS_FROM:
-        return Choice(
-            prior, ruled, f"{prior.version}: {len(rows)} decided clusters, a learned router needs {LEARNS_FROM}"
-        )
-    try:
-        fit = fit_router(rows, prior=prior)
-    except ValueError as error:
-        return Choice(prior, ruled, f"{prior.version}: {error}")
-    by_rules, learned = _right(ruled, rows), _right(fit.out_of_fold, rows)
-    wins = sum(new and not old for new, old in zip(learned, by_rules, strict=True))
-    losses = sum(old and not new for new, old in zip(learned, by_rules, strict=True))
-    p = mcnemar_one_sided(wins, losses)
-    numbers = (
-        f"right out of fold on {sum(learned)} of {len(rows)} decided clusters, the rules on {sum(by_rules)}"
-        f" ({wins} won, {losses} lost, p {p:.3f})"
-    )
-    if wins - losses > MARGIN * len(rows) and p <= ALPHA:
-        return Choice(fit.router, fit.out_of_fold, f"{fit.router.version}: {numbers}")
-    needed = f"must be better by over {MARGIN:.0%} with p at most {ALPHA}"
-    return Choice(prior, ruled, f"{prior.version}: a learned router is {numbers}, and {needed}")
-
-
-def _right(probabilities: Sequence[Mapping[str, float]], rows: Sequence[TrainingRow]) -> list[bool]:
-    return [
-        max(found, key=lambda name: found[name]) in row.valid for found, row in zip(probabilities, rows, strict=True)
-    ]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ class DecidedCluster(Record):
 
     correction_id: str
     cluster_id: str
+    review_id: str
+    """The newest verdict on it."""
     evidence: dict[str, float | None]
     """As it was when the route was decided."""
     place: Target | None
@@ -33,7 +35,7 @@ def decided_clusters(connection: Connection, project: str, *, machines: Collecti
     """
     statement = (
         select(
-            reviews.c.correction_id, reviews.c.verdict, reviews.c.target, reviews.c.reviewer, reviews.c.at_us,
+            reviews.c.id, reviews.c.correction_id, reviews.c.verdict, reviews.c.target, reviews.c.reviewer, reviews.c.at_us,
             corrections.c.cluster_id, corrections.c.state, corrections.c.target.label("place"),
         )
         .join(corrections, corrections.c.id == reviews.c.correction_id)
@@ -54,6 +56,7 @@ def decided_clusters(connection: Connection, project: str, *, machines: Collecti
             DecidedCluster(
                 correction_id=id,
                 cluster_id=row.cluster_id,
+                review_id=row.id,
                 evidence=route.evidence,
                 place=place,
                 held=held,

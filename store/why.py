@@ -1,5 +1,6 @@
 """Why: from any id back to the traces and people that caused it, and forward to what it changed."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ KINDS = {
     "clu": "cluster",
     "cor": "correction",
     "rte": "route",
+    "rtr": "router version",
+    "router": "router",
     "rev": "review",
     "chg": "change",
     "ver": "version",
@@ -30,7 +33,7 @@ KINDS = {
 }
 MAX_DEPTH = 12
 MAX_BREADTH = 50
-"""Ids shown a level; the rest is counted."""
+"""Ids shown a level, those of rare kinds first; the rest is counted."""
 
 
 def why(connection: Connection, project: str, subject: str) -> dict[str, Any]:
@@ -93,6 +96,9 @@ def _walk(
     following = step(connection, project, subject)
     if depth == 0 or not following:
         return []
+    if len(following) > MAX_BREADTH:
+        many = Counter(map(_kind, following))
+        following = sorted(following, key=lambda each: many[_kind(each)])
     shown: list[dict[str, Any]] = []
     for each in following[:MAX_BREADTH]:
         again = each in seen
@@ -105,7 +111,11 @@ def _walk(
 
 
 def _node(subject: str) -> dict[str, Any]:
-    return {"id": subject, "kind": KINDS.get(subject.split("_", 1)[0], "record")}
+    return {"id": subject, "kind": _kind(subject)}
+
+
+def _kind(subject: str) -> str:
+    return KINDS.get(subject.split("_", 1)[0], "record")
 
 
 def _known(connection: Connection, project: str, subject: str) -> bool:

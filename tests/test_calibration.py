@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
-from filmroom.commands.router import described
+from filmroom.router_view import described
 from flows.calibration import Calibration, calibrate, expected_calibration_error
-from flows.route import ROUTER, _drawn
+from flows.route import _drawn
 from flows.turn import turn
 from flows.workspace import Workspace
 from models.abstention import Certificate, NotCertified
@@ -19,6 +19,7 @@ from store.failures import cluster_for
 from store.ledger import events_of
 from store.records import Change, Correction, Fingerprint, Hold, Proposal, Review, Route, Target, Verdict
 from store.review_queue import _value
+from store.router_log import ROUTER
 from tests.shop_log import bad_argument, satisfied, take_in, working_in
 
 BROKEN = {"schema_violation": 1.0, "normalisable": 1.0}

@@ -8,21 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.deployment import Deployment
-from models.learned_router import TrainingRow, choose_router, fit_router, tempered
-from models.router import OUTCOMES, PRIOR, decide
+from models.learned_router import TrainingRow, fit_router, tempered
+from models.router import OUTCOMES, decide
 from store.records import TARGETS, Policy
-
-FULL = Deployment(models={"bot": None})
-NAMES = ("schema_violation", "normative", "user_concentration", "model_step", "odd")
-
-
-def row(number: int, valid: str, **evidence: float | None) -> TrainingRow:
-    return TrainingRow(evidence={**dict.fromkeys(NAMES), **evidence}, valid=frozenset({valid}), group=f"g{number}")
-
-
-def odd_rows(count: int = 120) -> list[TrainingRow]:
-    """What no rule knows: `odd` near 1 is tooling, near 0 is memory."""
-    return [row(at, "tooling" if at % 2 else "memory", odd=at % 2 + at % 7 / 20) for at in range(count)]
+from tests.router_rows import FULL, NAMES, odd_rows, row
 
 
 def test_it_learns_what_no_rule_knows() -> None:
@@ -75,25 +64,6 @@ def test_a_fix_that_held_outweighs_a_verdict() -> None:
     rows += [row(99 + at, "tooling", odd=1.0) for at in range(40)]
     found = fit_router(rows).router.probabilities({"odd": 1.0}, FULL)
     assert found["memory"] > found["tooling"]
-
-
-def test_below_a_hundred_decided_clusters_the_rules_stand() -> None:
-    chosen = choose_router(odd_rows(99), deployment=FULL)
-    assert (chosen.router, chosen.reason) == (PRIOR, "rules-3: 99 decided clusters, a learned router needs 100")
-
-
-def test_the_rules_stand_where_the_rival_is_not_better() -> None:
-    rows = [row(at, "tooling" if at % 2 else "context", schema_violation=float(at % 2), normative=1.0 - at % 2)
-            for at in range(120)]  # fmt: skip
-    chosen = choose_router(rows, deployment=FULL)
-    assert chosen.router == PRIOR
-    assert "must be better by over 2%" in chosen.reason
-
-
-def test_the_rival_takes_over_where_it_is_better() -> None:
-    chosen = choose_router(odd_rows(), deployment=FULL)
-    assert chosen.router.version.startswith("learned-")
-    assert len(chosen.out_of_fold) == 120
 
 
 def test_independent_cases_multiply_and_copies_do_not() -> None:

@@ -14,20 +14,33 @@ def register(app: typer.Typer) -> None:
 
 def rollback(
     context: typer.Context,
-    release: Annotated[str, typer.Argument(help="The release to go back to; `filmroom release` lists them.")],
+    release: Annotated[
+        str,
+        typer.Argument(
+            help="The release to go back to (`filmroom release` lists them), a router version (`filmroom router`), or `rules`."
+        ),
+    ],
     reason: Annotated[str, typer.Option(help="Why; it is kept in the history.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Serve the state of an earlier release again, as a new release."""
+    """Serve the state of an earlier release again, as a new release; or let an earlier version of the router decide again."""
     from flows.rollback import rollback as go_back
+    from flows.rollback import rollback_router
+    from flows.router_undo import is_router
 
     session: Session = context.obj
+    back = rollback_router if is_router(release) else go_back
     with session.workspace() as workspace:
-        done = go_back(workspace, release, reason=reason)
+        done = back(workspace, release, reason=reason)
     if as_json:
         say_json(done.model_dump(mode="json"))
         return
-    say(f"live is {done.release}, with the state of {release}")
+    said = (
+        f"{done.undone[0]} no longer routes"
+        if is_router(release)
+        else f"live is {done.release}, with the state of {release}"
+    )
+    say(said)
     say(f"next: {done.next}")
 
 

@@ -180,7 +180,9 @@ def defer(context: typer.Context, correction: str, reason: Reason = "", as_json:
 
 def undo(
     context: typer.Context,
-    id: Annotated[str, typer.Argument(help="A change, correction, review, version or release.")],
+    id: Annotated[
+        str, typer.Argument(help="A change, correction, review, version (of a model or the router) or release.")
+    ],
     reason: Reason = "",
     as_json: Json = False,
 ) -> None:

@@ -33,6 +33,8 @@ def run(context: typer.Context, as_json: Json = False) -> None:
     say(f"retrain: {summary.retrain['decision']}: {summary.retrain['reason']}")
     say(f"holds: {', '.join(f'{count} {name}' for name, count in summary.holds.items())}; {summary.seconds} s")
     say(f"{summary.profile}")
+    if summary.router:
+        say(f"router: {summary.router}")
     say(f"next: filmroom review list ({summary.waiting} waiting)" if summary.waiting else "next: nothing waits for you")
 
 

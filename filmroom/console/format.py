@@ -23,6 +23,7 @@ PAGES = {
     "ret": "/retrains/{}",
     "hld": "/go/{}",
     "rpl": "/go/{}",
+    "rtr": "/why/{}",
     "run": "/why/{}",
 }
 """The page of an id, by its prefix."""

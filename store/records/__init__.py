@@ -33,6 +33,7 @@ from store.records.production import (
     Trace,
 )
 from store.records.replays import Replay, ReplayResult, ReplayVerdict
+from store.records.routers import RouterEvent, RouterGate, RouterVersion
 from store.records.targets import (
     ACTIONS,
     Change,
@@ -83,6 +84,9 @@ __all__ = [
     "RetrainDecision",
     "Review",
     "Route",
+    "RouterEvent",
+    "RouterGate",
+    "RouterVersion",
     "Rule",
     "Signal",
     "Span",
