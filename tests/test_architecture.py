@@ -22,10 +22,10 @@ PREFECT = {"flows.improve", "flows.schedule"}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"}
 HEAVY = {"alembic", "pandas", "prefect", "scipy", "sklearn", "skops"}
 SEALED = re.compile(
-    r"(?<![\w.~])/(?:work|root|home|Users)/\w"
+    r"(?<![\w.~])/(?:work|root|home|Users)/\w|^[<>]{7} "
     r"|py" + r"pi\.org|python" + r"hosted\.org|registry\." + r"npmjs|deb\." + r"debian\.org|crates" + r"\.io"
 )
-"""Folders of one machine, and hosts of package registries."""
+"""Folders of one machine, hosts of package registries, and what a merge left behind."""
 
 
 def module_name(path: Path, root: Path = ROOT) -> str:
@@ -158,14 +158,16 @@ def test_the_front_door_is_lazy(name: str) -> None:
     assert loaded_by(name) & HEAVY == set()
 
 
-def test_no_file_names_one_machine_or_a_registry() -> None:
+def test_no_file_names_one_machine_or_a_registry_or_has_marks_of_a_merge() -> None:
     assert list(sealed_lines(tracked())) == []
 
 
 def test_a_machine_path_and_a_registry_are_found(tmp_path: Path) -> None:
     file = tmp_path / "notes.md"
-    file.write_text("see /home/" + "ann/x\nfine: src/home/x, docs/work/y\nhttps://py" + "pi.org/simple\n")
-    assert list(sealed_lines([file])) == [f"{file}:1", f"{file}:3"]
+    file.write_text(
+        "see /home/" + "ann/x\nfine: src/home/x, docs/work/y\nhttps://py" + "pi.org/simple\n" + ">" * 7 + " 3f\n"
+    )
+    assert list(sealed_lines([file])) == [f"{file}:1", f"{file}:3", f"{file}:4"]
 
 
 def sealed_lines(files: list[Path]) -> Iterator[str]:
