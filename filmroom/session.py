@@ -99,8 +99,13 @@ def table(headings: list[str], rows: list[list[str]]) -> None:
         shown.add_column(heading, overflow="fold")
     for row in rows:
         shown.add_row(*(Text(printable(" ".join(cell.split()))) for cell in row))
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    console.print(shown)
+    if sys.stdout.isatty():
+        Console().print(shown)
+        return
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(shown)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 @contextmanager

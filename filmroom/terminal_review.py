@@ -14,8 +14,11 @@ from rich.text import Text
 
 from filmroom.answer import read_answer
 from filmroom.session import printable
+from filmroom.ways_said import way_lines
 from flows.opinions import claim, give_opinion, panel, take_back
+from flows.ways import ways_of
 from flows.workspace import Workspace
+from store.corrections import route_of
 from store.errors import FilmroomError, NotAllowed
 from store.opinions import next_for
 from store.queue_page import QueueFilter, Show, matching, onward, queue_counts
@@ -24,7 +27,7 @@ from store.review_queue import review_item
 
 KEYS = (
     "a approve   1-4 reroute to context, memory, tooling, weights   e edit   r reject   d defer   "
-    "j next   k before   u undo   ? keys   q quit"
+    "j next   k before   w ways to yes   u undo   ? keys   q quit"
 )
 
 Read = Callable[[], str]
@@ -74,6 +77,9 @@ def _pressed(desk: Desk, at: str, key: str) -> str | None:
     desk.note = ""
     if key in ("j", "k"):
         return _moved(desk, at, 1 if key == "j" else -1)
+    if key == "w":
+        desk.note = _ways(desk, at)
+        return at
     if key == "u":
         return _undone(desk) or at
     if key in "ard" or (key.isdecimal() and 1 <= int(key) <= len(TARGETS)) or key == "e":
@@ -105,6 +111,16 @@ def _decided(desk: Desk, at: str, key: str) -> str | None:
         return at
     desk.done.append(at)
     return _first(desk, onward(before, at, desk.ids("queued")))
+
+
+def _ways(desk: Desk, at: str) -> str:
+    """What would make it go without a person, and how long that takes."""
+    with desk.workspace.store.read() as connection:
+        decided = route_of(connection, at)
+        lines = way_lines(ways_of(connection, desk.workspace.project, decided))
+    return "\n".join(
+        [f"shortest way to a certificate: {decided.to_yes if decided else 'it is not routed yet'}", *lines]
+    )
 
 
 def _undone(desk: Desk) -> str | None:

@@ -72,6 +72,12 @@ def test_a_digit_reroutes_and_an_unknown_key_shows_the_keys(workspace: Workspace
     assert (found.proposal.target, "a approve" in shown) == ("context", True)
 
 
+def test_w_shows_the_ways_to_yes(workspace: Workspace) -> None:
+    given, shown = typed(workspace, "w")
+    assert (given, "shortest way to a certificate: " in shown) == (0, True)
+    assert "filmroom review show cor_" in shown or "filmroom why trc_" in shown
+
+
 def test_an_empty_queue_says_so(workspace: Workspace) -> None:
     given, shown = typed(workspace, "r" * 6)
     assert (given, queue(workspace)) == (6, [])

@@ -35,8 +35,12 @@ def trust(context: typer.Context, as_json: Json = False) -> None:
                 f"{each.trust:.2f}",
             ]
             for each in found
+            if each.labels or each.held or each.failed or each.authority
         ],
     )
+    silent = sum(not (each.labels or each.held or each.failed or each.authority) for each in found)
+    if silent:
+        say(f"and {silent} who failed somewhere and gave no label")
     doubtful = [each.source for each in found if each.doubtful]
     if doubtful:
         say(
