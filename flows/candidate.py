@@ -14,7 +14,7 @@ from flows.training_data import TrainingData
 from flows.workspace import Workspace
 from models import gate
 from models.arms import ARMS, Arm, Model, fit_arm, try_arms
-from models.gate_stages import JudgedRow
+from models.judged_rows import JudgedRow
 from models.judging import examples_of, judge_calibration, judge_rows
 from models.out_of_fold import OutOfFold
 from models.poison import influences

@@ -11,8 +11,9 @@ import numpy as np
 
 from models.one_vs_rest import fit_one_vs_rest
 from models.reject import Floats, linear_scores
+from models.taught_rows import Labels
 from models.text_features import REPRESENTATIONS
-from models.text_model import FOLDS, LEARNERS, MANY_ROWS, Labels, text_folds
+from models.text_model import FOLDS, LEARNERS, MANY_ROWS, text_folds
 from store.records.identity import canonical_json, content_hash
 from store.records.production import Record
 from store.records.weights import DatasetRow

@@ -18,10 +18,9 @@ from sklearn.svm import LinearSVC
 from models.calibration import LOWEST, fit_temperature
 from models.one_vs_rest import fit_one_vs_rest
 from models.reject import Bools, Floats, Folds, RejectModel, linear_scores, margins
+from models.taught_rows import Labels, TaughtRows
 from models.text_features import REPRESENTATIONS, TextFeatures, with_vocabularies, without_vocabularies
 from store.records.production import Record
-
-Labels = npt.NDArray[np.str_]
 
 FOLDS = 5
 MANY_ROWS = 5_000
@@ -111,14 +110,9 @@ class TextModel:
         `asked` marks texts that were put to the model in production; the reject threshold comes from them where there
         are enough. Raises ValueError for fewer than two classes or scores that are not finite.
         """
-        given = np.ones(len(texts)) if weights is None else weights
-        rows = sorted(zip(texts, labels, given, [False] * len(texts) if asked is None else asked, strict=True))
-        texts = [row[0] for row in rows]
-        y, w, live = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
-        in_scope: Bools = np.asarray(y != self.out_of_scope) if self.out_of_scope is not None else np.ones(len(y), bool)
-        self.classes = np.unique(y[in_scope])
-        if len(self.classes) < 2:
-            raise ValueError(f"{len(self.classes)} class in {len(y)} rows: a classifier needs two")
+        texts, y, w, live, in_scope, self.classes = TaughtRows.of(
+            texts, labels, weights, asked, out_of_scope=self.out_of_scope
+        )
         self._vectoriser = REPRESENTATIONS[self.representation](len(texts) >= MANY_ROWS)
         self._features = None
         self.estimator_fits += 1

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from scipy import stats
 
-from models.gate_stages import Pairs
+from models.judged_rows import Pairs
 from models.sequential import clopper_pearson_lower, spent_alpha, wins_needed
 from store.records.policy import Policy, Prices
 from store.records.production import Record
