@@ -12,6 +12,7 @@ from models.poison import Influence
 from models.sequential import (
     e_value,
     mcnemar_one_sided,
+    most_below,
     spent_alpha,
 )
 from store.records.policy import Policy
@@ -44,6 +45,17 @@ def is_wide(rows: Sequence[JudgedRow], policy: Policy) -> bool:
     """Whether the wider margins of profiles `small` and `benchmark` apply: too few formerly right rows to bound 1 %."""
     few = pairs_of(flip_rows(rows)).formerly_right < STRICT_FLIP_ROWS
     return policy.profile in ("small", "benchmark") and few
+
+
+def flips_to_choose(right: int, policy: Policy) -> int | None:
+    """How many of `right` formerly right rows an anchored challenger may aim to lose; None: too few rows to bound flips.
+
+    Two fewer than the flips stage lets pass: a row is judged with the lead that others ask for, and one more than aimed at is lost
+    on average.
+    """
+    if right < STRICT_FLIP_ROWS:
+        return None
+    return max(0, most_below(policy.max_flip_rate, right, 0.95) - 2)
 
 
 def integrity(checks: Mapping[str, bool | None]) -> GateStage:

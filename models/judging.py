@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from models.anchored_out_of_fold import AnchoredOutOfFold
 from models.calibration import Calibrated, compare_calibration
 from models.fitting import ARMS, BASE, Arm, Task, truth_of
 from models.judged_rows import JudgedRow
@@ -17,7 +18,7 @@ EXAMPLES = 20
 
 def judge_rows(
     arm: Arm,
-    out_of_fold: OutOfFold,
+    out_of_fold: OutOfFold | AnchoredOutOfFold,
     served: Sequence[str | None],
     *,
     incumbent: str,
@@ -38,7 +39,7 @@ def judge_rows(
     fresh = [
         judged_row(new[i], served[i], after[i], task, in_cluster=True)
         for i in range(len(new))
-        if arm.name == incumbent or is_judging(new[i], task.seed)
+        if _judges(new[i], arm, incumbent, task)
     ]
     before = out_of_fold.base_answers(ARMS[incumbent], with_new=False)
     asked = [base[i] for i in out_of_fold.asked_base]
@@ -46,7 +47,16 @@ def judge_rows(
     return (*(judged_row(row, old, new_, task, in_cluster=False) for row, old, new_ in pairs), *fresh)
 
 
-def judge_calibration(arm: Arm, out_of_fold: OutOfFold, *, incumbent: str) -> Calibrated | None:
+def formerly_right(arm: Arm, out_of_fold: OutOfFold, served: Sequence[str | None], *, incumbent: str) -> int:
+    """How many of the new rows that will judge were answered rightly; it says nothing of the challenger."""
+    task = out_of_fold.task
+    judging = (
+        (row, old) for row, old in zip(out_of_fold.new, served, strict=True) if _judges(row, arm, incumbent, task)
+    )
+    return sum(truth_of(row, task) == old for row, old in judging)
+
+
+def judge_calibration(arm: Arm, out_of_fold: OutOfFold | AnchoredOutOfFold, *, incumbent: str) -> Calibrated | None:
     """Calibration over the base rows in scope, by refits that have not seen them; None without such rows."""
     truths = [truth_of(out_of_fold.base[i], out_of_fold.task) for i in out_of_fold.asked_base]
     sides = []
@@ -63,6 +73,10 @@ def examples_of(rows: Sequence[JudgedRow], most: int = EXAMPLES) -> tuple[Change
     lost = [_example("newly wrong", row) for row in ordered if row.was_right and not row.is_right]
     won = [_example("newly right", row) for row in ordered if row.is_right and not row.was_right]
     return (*lost[:most], *won[:most])
+
+
+def _judges(row: DatasetRow, arm: Arm, incumbent: str, task: Task) -> bool:
+    return arm.name == incumbent or is_judging(row, task.seed)
 
 
 def _example(change: Literal["newly right", "newly wrong"], row: JudgedRow) -> ChangedAnswer:
