@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from flows.anchoring import anchored_over
 from flows.cases import judge_cases
 from flows.champion import keep
 from flows.history import leave_row, new_row, record_row
@@ -11,11 +12,13 @@ from flows.serving import promote
 from flows.training_data import TrainingData
 from flows.workspace import Workspace
 from models import gate
+from models.anchored_out_of_fold import AnchoredOutOfFold
 from models.arms import ARMS, Arm, Model, fit_arm, try_arms
-from models.gate_stages import JudgedRow
+from models.judged_rows import JudgedRow
 from models.judging import examples_of, judge_calibration, judge_rows
 from models.out_of_fold import OutOfFold
 from models.poison import influences
+from models.text_model import TextModel
 from models.trigger import TriggerVerdict
 from store.errors import FilmroomError
 from store.ledger import record_event
@@ -40,8 +43,10 @@ def train(
     model = None
     if trials[0].score is not None:
         arm = ARMS[trials[0].arm]
-        judged = judge_rows(arm, out_of_fold, data.served, incumbent=data.incumbent)
-        stages, model = _judge(workspace, data, out_of_fold, arm, judged)
+        over = anchored_over(workspace, data, out_of_fold, arm)
+        judged = judge_rows(arm, over or out_of_fold, data.served, incumbent=data.incumbent)
+        stages, model = _judge(workspace, data, out_of_fold, arm, judged, over)
+        numbers = numbers if over is None else {**numbers, "anchor_lead": over.lead}
         row = _told(workspace, data, arm.name, stages, numbers).model_copy(update={"examples": examples_of(judged)})
     row = row.model_copy(
         update={
@@ -59,22 +64,32 @@ def train(
 
 
 def _judge(
-    workspace: Workspace, data: TrainingData, out_of_fold: OutOfFold, arm: Arm, judged: Sequence[JudgedRow]
+    workspace: Workspace,
+    data: TrainingData,
+    out_of_fold: OutOfFold,
+    arm: Arm,
+    judged: Sequence[JudgedRow],
+    over: AnchoredOutOfFold | None,
 ) -> tuple[tuple[GateStage, ...], Model | None]:
-    """The stages of the gate; and the model of all rows, which the last stage looks at, where the others passed."""
+    """The stages of the gate; and the model of all rows, which the last stages look at, where the others passed."""
     stages = gate.judge(
         judged,
         policy=workspace.policy,
         checks=_checks(data),
-        calibrated=judge_calibration(arm, out_of_fold, incumbent=data.incumbent),
+        calibrated=judge_calibration(arm, over or out_of_fold, incumbent=data.incumbent),
         look=data.look,
     )
     if not gate.passed(stages):
         return stages, None
-    model = fit_arm(arm, data.base, data.rows, task=data.task)
+
+    def refit(rows: Sequence[DatasetRow]) -> Model:
+        model = fit_arm(arm, data.base, rows, task=data.task)
+        return model if over is None or not isinstance(model, TextModel) else over.model(model)
+
+    model = refit(data.rows)
     # in profile `benchmark` a named reviewer, an authority, accepted every label
     questioned = data.rows if workspace.policy.reviewer is None else []
-    found, fits = influences(model, arm, data.base, questioned, task=data.task)
+    found, fits = influences(model, refit, data.base, questioned)
     out_of_fold.estimator_fits += model.estimator_fits + fits
     cases = judge_cases(workspace, data.name, data.live, model)
     return (*stages, gate.judge_sources(found), *cases), model
@@ -84,12 +99,13 @@ def _told(
     workspace: Workspace, data: TrainingData, arm: str, stages: tuple[GateStage, ...], numbers: dict[str, float | None]
 ) -> Retrain:
     """The row that says promoted or refused, and why."""
+    said = f"{arm} anchored at the champion" if "anchor_lead" in numbers else arm
     decision: RetrainDecision = "promoted" if gate.passed(stages) else "refused"
     failed = [stage for stage in stages if stage.verdict != "passed"]
     reason = (
-        f"{arm} passed every stage of the gate"
+        f"{said} passed every stage of the gate"
         if not failed
-        else f"{arm}: the gate's {failed[0].stage} stage says {failed[0].verdict}: {failed[0].sentence}"
+        else f"{said}: the gate's {failed[0].stage} stage says {failed[0].verdict}: {failed[0].sentence}"
     )
     row = new_row(workspace, data.name, decision, reason, to_yes=gate.to_yes(stages), numbers=numbers)
     return row.model_copy(update={"arm": arm, "gate": stages, "metrics": gate.metrics(stages)})

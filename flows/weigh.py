@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from flows.anchoring import is_anchored
 from flows.candidate import train
 from flows.champion import check_estimator, found_model
 from flows.history import leave_row, new_row
@@ -131,6 +132,7 @@ def _inputs(workspace: Workspace, data: TrainingData) -> TriggerInputs:
         repaired=sum(each.failed for each in data.new),
         broken=0,
         learnt_rows=data.learnt_rows,
+        anchored_right=sum(not each.failed for each in data.new) if is_anchored(workspace, data) else None,
         passes=counts["promoted"],
         refusals=counts["refused"],
         look=data.look,

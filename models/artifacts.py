@@ -18,12 +18,10 @@ from typing import Any
 import skops.io
 from pydantic import Field, JsonValue, ValidationError
 
+from models.anchored import ANCHORS, Anchor
 from models.estimator import TRUSTED
-from models.estimator_text_model import EstimatorTextModel
-from models.exceptions import ExceptionModel
 from models.files import write_whole
 from models.tabular_model import TabularModel
-from models.text_model import TextModel
 from store.errors import ModelRefused
 from store.records.production import Record
 
@@ -31,13 +29,8 @@ FORMAT = 1
 """Version of the layout of the parts; another one is refused."""
 ALLOWED: frozenset[str] = TRUSTED
 """Types trusted beyond what skops trusts by itself."""
-Stored = TextModel | ExceptionModel | TabularModel
-_KINDS: dict[str, type[Stored]] = {
-    "text_estimator": EstimatorTextModel,
-    "text": TextModel,
-    "exceptions": ExceptionModel,
-    "tabular": TabularModel,
-}
+Stored = Anchor | TabularModel
+_KINDS: dict[str, type[Stored]] = {**ANCHORS, "tabular": TabularModel}
 """By the name in a file; a subclass before its class."""
 
 

@@ -12,8 +12,10 @@ import numpy as np
 from models.inputs import input_key
 from models.one_vs_rest import fit_one_vs_rest
 from models.reject import Floats, linear_scores
+from models.taught_rows import Labels
 from models.text_features import REPRESENTATIONS
-from models.text_model import FOLDS, LEARNERS, MANY_ROWS, Labels, text_folds
+from models.text_folds import text_folds
+from models.text_model import FOLDS, LEARNERS, MANY_ROWS
 from store.records.identity import canonical_json, content_hash
 from store.records.production import Record
 from store.records.weights import DatasetRow

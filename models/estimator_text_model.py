@@ -7,7 +7,8 @@ from pydantic import JsonValue
 
 from models.estimator import fit_estimator, log_probabilities, make_estimator, refuse_unstorable
 from models.reject import Floats
-from models.text_model import Labels, TextModel
+from models.taught_rows import Labels
+from models.text_model import TextModel
 
 
 class EstimatorTextModel(TextModel):

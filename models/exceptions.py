@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from models.text_model import Labels, Prediction, TextModel
+from models.taught_rows import Labels
+from models.text_model import Prediction, TextModel
 
 REACHES = (0.5, 0.6, 0.7, 0.8, 0.9)
 """Cosine similarities tried; the reach is the one with the best net repair, the strictest of equals."""

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from models.anchored import Anchor
 from models.dataset import text_of
 from models.estimator_text_model import EstimatorTextModel
 from models.exceptions import ExceptionModel
@@ -13,7 +14,7 @@ from models.text_model import TextModel
 from store.records.production import Record
 from store.records.weights import DatasetRow
 
-Model = TextModel | ExceptionModel | TabularModel
+Model = Anchor | TabularModel
 TaskKind = Literal["text", "tabular"]
 Treatment = Literal["plain", "exceptions"]
 

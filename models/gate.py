@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from models.calibration import Calibrated
 from models.gate_stages import (
     STRICT_FLIP_ROWS,
-    JudgedRow,
     calibration,
     flips,
     global_,
@@ -18,6 +17,7 @@ from models.gate_stages import (
     slices,
     target,
 )
+from models.judged_rows import JudgedRow
 from models.poison import Influence
 from models.sequential import clopper_pearson_upper, exact_loss_bound, noninferiority_bound, wins_needed
 from store.records.policy import Policy
@@ -116,8 +116,6 @@ def _slices_way(numbers: Mapping[str, float | None]) -> str:
 
 
 def _flips_way(numbers: Mapping[str, float | None]) -> str:
-    if numbers["golden_lost"]:
-        return "another arm: golden cases may never be lost"
     right, b = int(numbers["formerly_right"] or 0), int(numbers["newly_wrong"] or 0)
     if right < STRICT_FLIP_ROWS and not b:
         return f"confirm {STRICT_FLIP_ROWS - right} more right answers, none of them newly wrong"

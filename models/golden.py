@@ -8,7 +8,7 @@ from typing import Protocol
 
 from models.dataset import text_of
 from models.fitting import Task, truth_of
-from models.gate_stages import pairs_of
+from models.judged_rows import pairs_of
 from models.judging import judged_row
 from models.text_model import Prediction
 from store.records.weights import DatasetRow, GateStage
@@ -50,8 +50,7 @@ def sealed(cases: Cases, champion: Answering | None, challenger: Answering, task
         why = "the file has no case" if not cases else "what the champion answers to sealed cases is not known"
         return GateStage(stage="sealed", verdict="not measured", numbers={"cases": float(len(cases))}, sentence=why)
     answers = zip(cases, _answers(champion, cases), _answers(challenger, cases), strict=True)
-    nothing: frozenset[str] = frozenset()
-    pairs = pairs_of([judged_row(row, old, new, task, in_cluster=False, golden=nothing) for row, old, new in answers])
+    pairs = pairs_of([judged_row(row, old, new, task, in_cluster=False) for row, old, new in answers])
     right = pairs.formerly_right + pairs.newly_right - pairs.newly_wrong
     numbers: dict[str, float | None] = {
         "cases": float(pairs.n),

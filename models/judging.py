@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from models.anchored_out_of_fold import AnchoredOutOfFold
 from models.calibration import Calibrated, compare_calibration
 from models.fitting import ARMS, BASE, Arm, Task, truth_of
-from models.gate_stages import JudgedRow
+from models.judged_rows import JudgedRow
 from models.out_of_fold import OutOfFold
 from models.splits import is_judging
 from store.records.identity import content_hash
@@ -17,11 +18,10 @@ EXAMPLES = 20
 
 def judge_rows(
     arm: Arm,
-    out_of_fold: OutOfFold,
+    out_of_fold: OutOfFold | AnchoredOutOfFold,
     served: Sequence[str | None],
     *,
     incumbent: str,
-    golden: frozenset[str] = frozenset(),
 ) -> tuple[JudgedRow, ...]:
     """Paired rows for the gate, each predicted by a challenger that did not train on it.
 
@@ -32,22 +32,31 @@ def judge_rows(
     some of the rows, and only the others judge it. A false promotion is then no likelier than the gate's level times
     one plus the chance that another arm was chosen.
 
-    `golden` has digests of inputs that must not be lost. Raises ValueError where a fold cannot be trained.
+    Raises ValueError where a fold cannot be trained.
     """
     base, new, task = out_of_fold.base, out_of_fold.new, out_of_fold.task
     after = out_of_fold.answers(arm)
     fresh = [
-        judged_row(new[i], served[i], after[i], task, in_cluster=True, golden=golden)
+        judged_row(new[i], served[i], after[i], task, in_cluster=True)
         for i in range(len(new))
-        if arm.name == incumbent or is_judging(new[i], task.seed)
+        if _judges(new[i], arm, incumbent, task)
     ]
     before = out_of_fold.base_answers(ARMS[incumbent], with_new=False)
     asked = [base[i] for i in out_of_fold.asked_base]
     pairs = zip(asked, before, out_of_fold.base_answers(arm, with_new=True), strict=True)
-    return (*(judged_row(row, old, new_, task, in_cluster=False, golden=golden) for row, old, new_ in pairs), *fresh)
+    return (*(judged_row(row, old, new_, task, in_cluster=False) for row, old, new_ in pairs), *fresh)
 
 
-def judge_calibration(arm: Arm, out_of_fold: OutOfFold, *, incumbent: str) -> Calibrated | None:
+def formerly_right(arm: Arm, out_of_fold: OutOfFold, served: Sequence[str | None], *, incumbent: str) -> int:
+    """How many of the new rows that will judge were answered rightly; it says nothing of the challenger."""
+    task = out_of_fold.task
+    judging = (
+        (row, old) for row, old in zip(out_of_fold.new, served, strict=True) if _judges(row, arm, incumbent, task)
+    )
+    return sum(truth_of(row, task) == old for row, old in judging)
+
+
+def judge_calibration(arm: Arm, out_of_fold: OutOfFold | AnchoredOutOfFold, *, incumbent: str) -> Calibrated | None:
     """Calibration over the base rows in scope, by refits that have not seen them; None without such rows."""
     truths = [truth_of(out_of_fold.base[i], out_of_fold.task) for i in out_of_fold.asked_base]
     sides = []
@@ -66,6 +75,10 @@ def examples_of(rows: Sequence[JudgedRow], most: int = EXAMPLES) -> tuple[Change
     return (*lost[:most], *won[:most])
 
 
+def _judges(row: DatasetRow, arm: Arm, incumbent: str, task: Task) -> bool:
+    return arm.name == incumbent or is_judging(row, task.seed)
+
+
 def _example(change: Literal["newly right", "newly wrong"], row: JudgedRow) -> ChangedAnswer:
     return ChangedAnswer(
         change=change,
@@ -77,13 +90,10 @@ def _example(change: Literal["newly right", "newly wrong"], row: JudgedRow) -> C
     )
 
 
-def judged_row(
-    row: DatasetRow, before: str | None, after: str | None, task: Task, *, in_cluster: bool, golden: frozenset[str]
-) -> JudgedRow:
+def judged_row(row: DatasetRow, before: str | None, after: str | None, task: Task, *, in_cluster: bool) -> JudgedRow:
     """One row with the champion's answer `before` and the challenger's `after`; `in_cluster`: it came since the champion."""
-    digest = content_hash(row.input)
     return JudgedRow(
-        row=digest,
+        row=content_hash(row.input),
         truth=truth_of(row, task),
         champion=before,
         challenger=after,
@@ -91,5 +101,4 @@ def judged_row(
         in_production=not in_cluster and row.source != BASE,
         source=row.source,
         trace_id=row.trace_id,
-        golden=digest in golden,
     )

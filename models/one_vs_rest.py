@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
 from models.reject import Bools, Floats, linear_scores
+from models.taught_rows import Labels
 
 ROUNDS = 10
 SAMPLE = 0.25
@@ -15,7 +16,6 @@ SAMPLE = 0.25
 TOLERANCE = 0.01
 """A margin short of 1 by less counts as none: the solver's own precision."""
 
-Labels = npt.NDArray[np.str_]
 Column = tuple[npt.NDArray[np.float64], float]
 """Weights of shape (d,) and the intercept of one class."""
 

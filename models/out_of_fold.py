@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from models.dataset import text_of
 from models.fitting import Arm, Model, Task, fit_arm
 from models.splits import folds_of
-from models.text_model import MANY_ROWS, Prediction
+from models.text_model import MANY_ROWS, Considered, Prediction, TextModel
 from store.records.weights import DatasetRow
 
 Answers = list[str | None]
 """One answer a row; None: rejected."""
 Predictions = list[Prediction]
+Asked = Considered | tuple[Prediction, ...]
+"""What a model said: with every other answer where it is a text model."""
 FOLDS = 5
 """Over the correction rows: refits on halves learn from half of them and repair too little."""
 BASE_FOLDS = 3
@@ -37,8 +39,8 @@ class OutOfFold:
         self.estimator_fits = 0
         """Calls of an estimator's `fit` so far."""
         self._fold_of = folds_of(new, self.folds)
-        self._known: dict[tuple[str, int], Predictions] = {}
-        self._known_base: dict[tuple[str, bool], Predictions] = {}
+        self._known: dict[tuple[str, int], Asked] = {}
+        self._known_base: dict[tuple[str, bool], list[tuple[list[int], Asked]]] = {}
 
     def positions(self, fold: int) -> list[int]:
         """Positions of the new rows of one fold."""
@@ -57,11 +59,15 @@ class OutOfFold:
 
     def answers_in(self, arm: Arm, fold: int) -> Answers:
         """Answers to the new rows of one fold, in order."""
+        return [prediction.answer for prediction in predictions_of(self.asked_in(arm, fold))]
+
+    def asked_in(self, arm: Arm, fold: int) -> Asked:
+        """What is said to the new rows of one fold, in order."""
         if (arm.name, fold) not in self._known:
             held = [self.new[i] for i in self.positions(fold)]
             others = [row for row, other in zip(self.new, self._fold_of, strict=True) if other != fold]
             self._known[arm.name, fold] = self._asked(arm, self.base, others, held)
-        return [prediction.answer for prediction in self._known[arm.name, fold]]
+        return self._known[arm.name, fold]
 
     def base_answers(self, arm: Arm, *, with_new: bool) -> Answers:
         """Answers to the base rows asked, in order of `asked_base`, by models of the other base folds.
@@ -72,25 +78,38 @@ class OutOfFold:
 
     def base_predictions(self, arm: Arm, *, with_new: bool) -> Predictions:
         """The predictions behind `base_answers`."""
+        found: dict[int, Prediction] = {}
+        for held, asked in self.base_asked(arm, with_new=with_new):
+            found |= dict(zip(held, predictions_of(asked), strict=True))
+        return [found[i] for i in self.asked_base]
+
+    def base_asked(self, arm: Arm, *, with_new: bool) -> list[tuple[list[int], Asked]]:
+        """(positions among the base rows, what is said to them) of each base fold."""
         if (arm.name, with_new) not in self._known_base:
             self._known_base[arm.name, with_new] = self._on_base(arm, with_new)
         return self._known_base[arm.name, with_new]
 
-    def _on_base(self, arm: Arm, with_new: bool) -> Predictions:
+    def _on_base(self, arm: Arm, with_new: bool) -> list[tuple[list[int], Asked]]:
         fold_of, new_fold_of = folds_of(self.base, BASE_FOLDS), folds_of(self.new, BASE_FOLDS)
-        found: dict[int, Prediction] = {}
+        found = []
         for fold in sorted({int(fold_of[i]) for i in self.asked_base}):
             held = [i for i in range(len(self.base)) if fold_of[i] == fold]
             known = [row for row, other in zip(self.base, fold_of, strict=True) if other != fold]
             fresh = [row for row, other in zip(self.new, new_fold_of, strict=True) if with_new and other != fold]
-            found |= dict(zip(held, self._asked(arm, known, fresh, [self.base[i] for i in held]), strict=True))
-        return [found[i] for i in self.asked_base]
+            found.append((held, self._asked(arm, known, fresh, [self.base[i] for i in held])))
+        return found
 
     def _asked(
         self, arm: Arm, base: Sequence[DatasetRow], new: Sequence[DatasetRow], held: Sequence[DatasetRow]
-    ) -> Predictions:
+    ) -> Asked:
         if not held:
-            return []
+            return ()
         model: Model = fit_arm(arm, base, new, task=self.task)
         self.estimator_fits += model.estimator_fits
-        return list(model.predict([text_of(row) for row in held]))
+        texts = [text_of(row) for row in held]
+        return model.considered(texts) if isinstance(model, TextModel) else model.predict(texts)
+
+
+def predictions_of(asked: Asked) -> tuple[Prediction, ...]:
+    """The predictions alone."""
+    return asked.predictions if isinstance(asked, Considered) else asked

@@ -14,13 +14,15 @@ import scipy.sparse as sp
 
 from models.dataset import text_of
 from models.fitting import Model, Task, truth_of
-from models.gate_stages import JudgedRow, flips, global_, integrity, target
+from models.gate_stages import flips, global_, integrity, target
 from models.ground import Ground
+from models.judged_rows import JudgedRow
 from models.judging import judged_row
 from models.one_vs_rest import Column, refit_class
 from models.reject import Bools, Floats
 from models.splits import folds_of
-from models.text_model import LEARNERS, Labels, TextModel
+from models.taught_rows import Labels
+from models.text_model import LEARNERS, TextModel
 from store.records.policy import Policy
 from store.records.weights import DatasetRow, GateStage
 
@@ -163,13 +165,12 @@ def judged_rows(
     patched: Patched, rows: Rows, confirmed: Sequence[tuple[DatasetRow, str | None]], task: Task
 ) -> tuple[JudgedRow, ...]:
     """The paired rows of the gate; `confirmed` are right answers that were served, with what they were."""
-    nothing: frozenset[str] = frozenset()
-    base = [judged_row(rows.base[i], old, new, task, in_cluster=False, golden=nothing) for i, old, new in patched.held]
+    base = [judged_row(rows.base[i], old, new, task, in_cluster=False) for i, old, new in patched.held]
     taught = zip(rows.taught, rows.served, patched.taught, strict=True)
-    fresh = [judged_row(row, old, new, task, in_cluster=True, golden=nothing) for row, old, new in taught]
+    fresh = [judged_row(row, old, new, task, in_cluster=True) for row, old, new in taught]
     answers = patched.model.predict([text_of(row) for row, _ in confirmed])
     others = [
-        judged_row(row, old, new.answer, task, in_cluster=True, golden=nothing)
+        judged_row(row, old, new.answer, task, in_cluster=True)
         for (row, old), new in zip(confirmed, answers, strict=True)
     ]
     return (*base, *fresh, *others)

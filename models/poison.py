@@ -1,10 +1,10 @@
 """Does any one source steer the model? A refit without it may change hardly an answer to the canaries."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from models.dataset import text_of
-from models.fitting import BASE, Arm, Model, Task, fit_arm
+from models.fitting import BASE, Model
 from store.records.production import Record
 from store.records.weights import DatasetRow
 
@@ -31,11 +31,11 @@ class Influence(Record):
 
 
 def influences(
-    model: Model, arm: Arm, base: Sequence[DatasetRow], new: Sequence[DatasetRow], *, task: Task
+    model: Model, refit: Callable[[Sequence[DatasetRow]], Model], base: Sequence[DatasetRow], new: Sequence[DatasetRow]
 ) -> tuple[tuple[Influence, ...], int]:
     """What each of the largest sources of the `new` rows changes in `model`, and the estimator fits that took.
 
-    Authorities and the base set answer for themselves and are not left out.
+    `refit` makes such a model of other new rows. Authorities and the base set answer for themselves and are not left out.
     """
     sizes = Counter(row.source for row in new if not row.authority and row.source != BASE)
     suspects = [source for source, rows in sizes.most_common(SOURCES) if rows >= FEWEST_ROWS]
@@ -43,7 +43,7 @@ def influences(
     before = [prediction.answer for prediction in model.predict(texts)] if suspects else []
     found, fits = [], 0
     for source in suspects:
-        without = fit_arm(arm, base, [row for row in new if row.source != source], task=task)
+        without = refit([row for row in new if row.source != source])
         fits += without.estimator_fits
         after = [prediction.answer for prediction in without.predict(texts)]
         changed = sum(a != b for a, b in zip(before, after, strict=True))

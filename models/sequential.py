@@ -83,6 +83,18 @@ def clopper_pearson_upper(k: int, n: int, confidence: float) -> float:
     return float(stats.beta.ppf(confidence, k + 1, n - k))
 
 
+def most_below(rate: float, n: int, confidence: float) -> int:
+    """The most of `n` that can be seen while the upper bound of the rate stays at or below `rate`; -1: not even none.
+
+    >>> [most_below(0.01, n, 0.95) for n in (298, 299, 473, 1000)]
+    [-1, 0, 1, 4]
+    """
+    k = 0
+    while clopper_pearson_upper(k, n, confidence) <= rate:
+        k += 1
+    return k - 1
+
+
 def clopper_pearson_lower(k: int, n: int, confidence: float) -> float:
     """One-sided exact lower bound of a rate seen as `k` of `n`: the `1-confidence` quantile of Beta(k, n-k+1).
 

@@ -18,7 +18,9 @@ from models.calibration import fit_temperature
 from models.columns import Columns, Row
 from models.estimator import fit_estimator, log_probabilities, make_estimator, refuse_unstorable
 from models.reject import FEWEST_ASKED, Bools, Floats
-from models.text_model import Labels, Prediction, text_folds
+from models.taught_rows import Labels, TaughtRows
+from models.text_folds import text_folds
+from models.text_model import Prediction
 
 FOLDS = 3
 """From which confidence is calibrated."""
@@ -83,14 +85,9 @@ class TabularModel:
 
         Raises ValueError for fewer than two classes, or an estimator that cannot be used or stored.
         """
-        given = np.ones(len(texts)) if weights is None else weights
-        rows = sorted(zip(texts, labels, given, [False] * len(texts) if asked is None else asked, strict=True))
-        texts = [row[0] for row in rows]
-        y, w, live = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
-        in_scope: Bools = np.asarray(y != self.out_of_scope) if self.out_of_scope is not None else np.ones(len(y), bool)
-        self.classes = np.unique(y[in_scope])
-        if len(self.classes) < 2:
-            raise ValueError(f"{len(self.classes)} class in {len(y)} rows: a classifier needs two")
+        texts, y, w, live, in_scope, self.classes = TaughtRows.of(
+            texts, labels, weights, asked, out_of_scope=self.out_of_scope
+        )
         records = [as_record(text) for text in texts]
         self._columns = Columns().found(records)
         X = self._features(records)

@@ -11,17 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
 from sklearn.naive_bayes import ComplementNB
 from sklearn.svm import LinearSVC
 
 from models.calibration import LOWEST, fit_temperature
 from models.one_vs_rest import fit_one_vs_rest
 from models.reject import Bools, Floats, Folds, RejectModel, linear_scores, margins
+from models.taught_rows import Labels, TaughtRows
 from models.text_features import REPRESENTATIONS, TextFeatures, with_vocabularies, without_vocabularies
+from models.text_folds import text_folds
 from store.records.production import Record
-
-Labels = npt.NDArray[np.str_]
 
 FOLDS = 5
 MANY_ROWS = 5_000
@@ -57,6 +56,18 @@ class Prediction(Record):
     def answer(self) -> str | None:
         """The label served; None: rejected."""
         return None if self.rejected else self.label
+
+
+class Considered(NamedTuple):
+    """Predictions, and how sure the model was of every other answer."""
+
+    predictions: tuple[Prediction, ...]
+    columns: dict[str, int]
+    """The column of each class in `log_odds`."""
+    log_odds: Floats
+    """Temperature-scaled scores, shape (n, classes)."""
+    inside: Floats
+    """How much speaks for an input's belonging to one of the classes, shape (n,); below 0 it is turned away."""
 
 
 class TextModel:
@@ -111,14 +122,9 @@ class TextModel:
         `asked` marks texts that were put to the model in production; the reject threshold comes from them where there
         are enough. Raises ValueError for fewer than two classes or scores that are not finite.
         """
-        given = np.ones(len(texts)) if weights is None else weights
-        rows = sorted(zip(texts, labels, given, [False] * len(texts) if asked is None else asked, strict=True))
-        texts = [row[0] for row in rows]
-        y, w, live = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
-        in_scope: Bools = np.asarray(y != self.out_of_scope) if self.out_of_scope is not None else np.ones(len(y), bool)
-        self.classes = np.unique(y[in_scope])
-        if len(self.classes) < 2:
-            raise ValueError(f"{len(self.classes)} class in {len(y)} rows: a classifier needs two")
+        texts, y, w, live, in_scope, self.classes = TaughtRows.of(
+            texts, labels, weights, asked, out_of_scope=self.out_of_scope
+        )
         self._vectoriser = REPRESENTATIONS[self.representation](len(texts) >= MANY_ROWS)
         self._features = None
         self.estimator_fits += 1
@@ -154,6 +160,17 @@ class TextModel:
         rejected = self._reject.rejects(X, margins(decisions))
         labels = self.classes[decisions.argmax(axis=1)].tolist()
         return [None if turned_away else label for label, turned_away in zip(labels, rejected, strict=True)]
+
+    def considered(self, texts: Sequence[str]) -> Considered:
+        """What `predict` says, and how near every other answer was."""
+        columns = {str(label): i for i, label in enumerate(self.classes)}
+        if not texts:
+            return Considered((), columns, np.empty((0, len(self.classes))), np.empty(0))
+        X = self.features(texts)
+        decisions = self.decisions(X)
+        scale = 1.0 if self._reject.learned else self.temperature
+        inside = (self._reject.score(X, margins(decisions)) - self._reject.threshold) * scale
+        return Considered(self.decided(X, decisions), columns, decisions * self.temperature, inside)
 
     def probabilities(self, texts: Sequence[str]) -> Floats:
         """Probabilities over `classes`, shape (n, classes), the reject model left out."""
@@ -266,25 +283,6 @@ class TextModel:
         scores = np.full((raw.shape[0], len(self.classes)), LOWEST)
         scores[:, np.searchsorted(self.classes, classifier.classes_)] = raw
         return scores
-
-
-def text_folds(texts: Sequence[str], folds: int, *, seed: int) -> Folds:
-    """(train, test) positions of at most `folds` folds, the same for any order of the texts; equal texts stay together.
-
-    A text that stands on both sides would be predicted from itself. A single text has no fold.
-    """
-    keys = [text.strip().lower() for text in texts]
-    distinct = sorted(set(keys))
-    if len(distinct) < 2:
-        return []
-    numbers = {key: number for number, key in enumerate(distinct)}
-    group = np.array([numbers[key] for key in keys])
-    split = KFold(min(folds, len(distinct)), shuffle=True, random_state=seed).split(distinct)
-    found: Folds = []
-    for _, test in split:
-        held = np.isin(group, test)
-        found.append((np.flatnonzero(~held), np.flatnonzero(held)))
-    return found
 
 
 def _within(fold: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], positions: npt.NDArray[np.int64]) -> Any:

@@ -6,11 +6,13 @@ trains then pays at most about twice what hindsight would have paid (Karlin et a
 
 import math
 from collections.abc import Sequence
+from itertools import count
 
 from scipy import stats
 
-from models.gate_stages import Pairs
-from models.sequential import clopper_pearson_lower, spent_alpha, wins_needed
+from models.gate_stages import flips_to_choose
+from models.judged_rows import Pairs
+from models.sequential import clopper_pearson_lower, most_below, spent_alpha, wins_needed
 from store.records.policy import Policy, Prices
 from store.records.production import Record
 
@@ -43,6 +45,8 @@ class TriggerInputs(Record):
     """Production rows learnt before, which judge a candidate too."""
     learnt: tuple[int, int] = (0, 0)
     """(repaired, broken) among them."""
+    anchored_right: int | None = None
+    """Formerly right rows of a candidate that will be anchored at the champion; None: it will not be."""
     slices: tuple[tuple[int, int, int], ...] = ()
     """(repaired, broken, rows) of each slice the gate will look at."""
     passes: int = 0
@@ -94,7 +98,9 @@ def evaluate(inputs: TriggerInputs, *, policy: Policy, prices: Prices) -> Trigge
         return _wait(reason, "wait one more window", numbers)
     if (numbers["p_pass"] or 0.0) < MIN_P_PASS:
         reason = f"a candidate would pass the gate with {numbers['p_pass']:.0%}, and {MIN_P_PASS:.0%} is asked for"
-        return _wait(reason, "label more failures of the kinds that the probe repairs", numbers)
+        return _wait(
+            reason, _way_to_pass(inputs, policy, "label more failures of the kinds that the probe repairs"), numbers
+        )
     return TriggerVerdict(
         train=True,
         reason=f"avoidable loss {avoidable:.2f} USD has reached the cost of a retrain, {cost:.2f} USD",
@@ -133,7 +139,7 @@ def settled_without_probe(inputs: TriggerInputs, *, policy: Policy, prices: Pric
         return _wait(reason, "more exposures", numbers)
     if p_pass < MIN_P_PASS and not inputs.learnt_rows:
         reason = f"{told}, a candidate would pass the gate with {p_pass:.0%}, and {MIN_P_PASS:.0%} is asked for"
-        return _wait(reason, "label more failures", numbers)
+        return _wait(reason, _way_to_pass(inputs, policy, "label more failures"), numbers)
     return None
 
 
@@ -175,6 +181,22 @@ def chance_of_no_loss(repaired: int, broken: int, rows: int, *, share: float) ->
     return float(sum(right.pmf(each.newly_right) for each in outcomes if not each.slice_loses))
 
 
+def chance_of_few_flips(right: int | None, policy: Policy, *, share: float = 1.0) -> float:
+    """Chance that an anchored candidate, which aims at two newly wrong answers fewer than may be, gets no more than those.
+
+    `right` rows were formerly right; 1 where it is not anchored, or too few of them judge. One more than aimed at is lost on
+    average, as a Poisson count.
+
+    >>> [round(chance_of_few_flips(n, Policy()), 2) for n in (100, 400, 500, 700, 1100)]
+    [1.0, 0.37, 0.74, 0.92, 0.79]
+    """
+    rows = round((right or 0) * share)
+    aimed = flips_to_choose(rows, policy)
+    if aimed is None:
+        return 1.0
+    return float(stats.poisson.cdf(most_below(policy.max_flip_rate, rows, 0.95), aimed + 1))
+
+
 def _numbers(inputs: TriggerInputs, policy: Policy, prices: Prices) -> dict[str, float | None]:
     lower = clopper_pearson_lower(inputs.repaired, inputs.judged, REPAIR_CONFIDENCE)
     breaking = (inputs.broken + 1) / (inputs.judged + 2)
@@ -214,7 +236,17 @@ def _p_pass(inputs: TriggerInputs, policy: Policy, factor: float) -> float:
     for repaired, broken, rows in inputs.slices:
         predicted *= chance_of_no_loss(repaired, broken, rows, share=factor)
     tried = inputs.passes + inputs.refusals
-    return (PRIOR_CANDIDATES * predicted + inputs.passes) / (PRIOR_CANDIDATES + tried)
+    posterior = (PRIOR_CANDIDATES * predicted + inputs.passes) / (PRIOR_CANDIDATES + tried)
+    return posterior * chance_of_few_flips(inputs.anchored_right, policy, share=factor)
+
+
+def _way_to_pass(inputs: TriggerInputs, policy: Policy, otherwise: str) -> str:
+    """More right answers where too few of them allow for any that is newly wrong."""
+    right = inputs.anchored_right or 0
+    if chance_of_few_flips(right, policy) >= MIN_P_PASS:
+        return otherwise
+    enough = next(n for n in count(right) if chance_of_few_flips(n, policy) >= MIN_P_PASS)
+    return f"confirm {enough - right} more right answers"
 
 
 def _exposures_missing(inputs: TriggerInputs, avoidable: float, cost: float, p_next: float) -> str:

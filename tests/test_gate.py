@@ -4,7 +4,8 @@ import pytest
 
 from models.calibration import Calibrated, compare_calibration
 from models.gate import judge, passed, to_yes
-from models.gate_stages import JudgedRow, calibration, poison
+from models.gate_stages import calibration, poison
+from models.judged_rows import JudgedRow
 from models.poison import Influence
 from store.records import GateStage, Policy, policy_for
 
@@ -18,7 +19,6 @@ def _rows(
     *,
     in_cluster: bool = True,
     truth: str | None = "a",
-    golden: bool = False,
 ) -> list[JudgedRow]:
     before, after = change != "gained", change != "lost"
     wrong = "b"
@@ -30,7 +30,6 @@ def _rows(
             challenger=truth if after else wrong,
             in_cluster=in_cluster,
             source="unknown",
-            golden=golden,
         )
         for i in range(n)
     ]
@@ -137,18 +136,6 @@ def test_a_small_profile_does_not_give_up_what_was_right_for_any_gain() -> None:
 def test_a_small_profile_is_strict_again_from_299_rows_on() -> None:
     rows = _rows(60, "gained") + _rows(5, "lost") + _rows(300, "kept")
     assert _judge(rows)["flips"].verdict == "failed"
-
-
-def test_a_lost_golden_case_refuses_whatever_is_gained() -> None:
-    rows = _rows(60, "gained") + _rows(100, "kept") + _rows(1, "lost", golden=True)
-    assert (_judge(rows)["flips"].verdict, _judge(rows)["flips"].numbers["golden_lost"]) == ("failed", 1.0)
-
-
-def test_a_small_profile_speaks_of_golden_cases_only_where_some_were_judged() -> None:
-    rows = _rows(20, "gained") + _rows(100, "kept")
-    without, with_one = (_judge(each)["flips"] for each in (rows, rows + _rows(1, "kept", golden=True)))
-    assert (without.verdict, with_one.verdict) == ("passed", "passed")
-    assert ("golden" in without.sentence, "no golden case lost" in with_one.sentence) == (False, True)
 
 
 def test_flips_are_counted_over_served_answers_where_there_are_enough() -> None:

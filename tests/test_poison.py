@@ -1,7 +1,9 @@
 """What one source may change in a model."""
 
+from collections.abc import Sequence
+
 from models.arms import ARMS, fit_arm
-from models.fitting import Task
+from models.fitting import Model, Task
 from models.poison import influences
 from store.records import DatasetRow
 
@@ -20,8 +22,11 @@ def given(source: str, label: str, *, authority: bool = False) -> list[DatasetRo
 
 
 def changed(rows: list[DatasetRow]) -> dict[str, int]:
-    model = fit_arm(ARM, BASE, rows, task=Task())
-    return {each.source: each.changed for each in influences(model, ARM, BASE, rows, task=Task())[0]}
+    def refit(left: Sequence[DatasetRow]) -> Model:
+        return fit_arm(ARM, BASE, left, task=Task())
+
+    model = refit(rows)
+    return {each.source: each.changed for each in influences(model, refit, BASE, rows)[0]}
 
 
 def test_who_teaches_wrong_labels_changes_answers_that_were_right() -> None:

@@ -4,7 +4,8 @@ import pytest
 from models.calibration import LOWEST, fit_temperature
 from models.exceptions import ExceptionModel
 from models.reject import RejectModel
-from models.text_model import TextModel, text_folds
+from models.text_folds import text_folds
+from models.text_model import TextModel
 
 ORDER = [
     f"where is my {thing} order {n}" for thing in ("book", "shoe", "lamp") for n in ("now", "today", "please", "yet")

@@ -65,6 +65,7 @@ def load(data: bytes, digest: str) -> LoadedModel:
         "text": TextModel,
         "text_estimator": EstimatorTextModel,
         "exceptions": ExceptionModel,
+        "anchored": AnchoredModel,
         "tabular": RecordModel,
     }
     skops: Any = importlib.import_module("skops.io")
@@ -126,10 +127,14 @@ class TextModel:
         )
 
     def _is_rejected(self, X: Any, scores: list[float]) -> bool:
+        return self._inside(X, scores) < 0
+
+    def _inside(self, X: Any, scores: list[float]) -> float:
+        """How much speaks for its belonging to one of the classes; below 0 it is turned away."""
         second, first = sorted(scores)[-2:]
         margin = [first, first - second]
         if self._reject["model"] is None:
-            return bool(sum(margin) < self._reject["threshold"])
+            return float(sum(margin) - self._reject["threshold"])
         standard = (self._numpy.array([margin]) - self._reject["centre"]) / self._reject["spread"]
         mixed = self._sparse.hstack(
             [
@@ -138,7 +143,26 @@ class TextModel:
             ],
             format="csr",
         )
-        return bool(self._reject["model"].decision_function(mixed)[0] < self._reject["threshold"])
+        return float(self._reject["model"].decision_function(mixed)[0] - self._reject["threshold"])
+
+    def over(self, text: str, before: Prediction, lead: float) -> Prediction:
+        """This model's answer where it is `before`'s or leads it by more than `lead`, in log-odds; else `before`'s."""
+        X = self.features(text)
+        scores = self._scores(X)
+        own = self.predict(text)
+        if own.answer == before.answer:
+            return own
+        odds = {label: score * self._temperature for label, score in zip(self._classes, scores, strict=True)}
+        scale = self._temperature if self._reject["model"] is None else 1.0
+        leads = abs(self._inside(X, scores)) * scale
+        if own.answer is not None and before.answer is not None:
+            leads = odds[own.answer] - odds.get(before.answer, -math.inf)
+        if leads > lead:
+            return own
+        if before.rejected or before.label not in odds:
+            return before
+        total = sum(math.exp(min(each - odds[before.label], 700.0)) for each in odds.values())
+        return Prediction(before.label, 1 / total, rejected=False)
 
 
 class EstimatorTextModel(TextModel):
@@ -252,3 +276,22 @@ class ExceptionModel:
         if label == self._out_of_scope:
             return Prediction(self._beneath.predict(text).label, closest, rejected=True)
         return Prediction(label, closest, rejected=False)
+
+
+class AnchoredModel:
+    """A champion whose answers stay unless a challenger leads clearly, as `models/anchored.py` makes it."""
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        kinds: dict[str, Any] = {
+            "text": TextModel,
+            "text_estimator": EstimatorTextModel,
+            "exceptions": ExceptionModel,
+            "anchored": AnchoredModel,
+        }
+        self._champion: LoadedModel = kinds[parts["champion"]["kind"]](parts["champion"]["parts"])
+        self._challenger: TextModel = kinds[parts["challenger"]["kind"]](parts["challenger"]["parts"])
+        self._lead = float(parts["lead"])
+
+    def predict(self, text: str) -> Prediction:
+        """The challenger's answer where both agree or it leads, else the champion's."""
+        return self._challenger.over(text, self._champion.predict(text), self._lead)
