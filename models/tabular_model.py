@@ -5,6 +5,7 @@ A record comes as its canonical JSON, as everywhere in the loop; what is no obje
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import JsonValue
 from scipy.special import softmax
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from models.calibration import fit_temperature
 from models.columns import Columns, Row
@@ -103,9 +104,9 @@ class TabularModel:
         """One prediction a record, in order."""
         if not texts:
             return ()
-        decisions = log_probabilities(
-            self._classifier, self._features([as_record(text) for text in texts]), self.classes
-        )
+        with _threads().limit(limits=1):
+            features = self._features([as_record(text) for text in texts])
+            decisions = log_probabilities(self._classifier, features, self.classes)
         shares = softmax(decisions * self.temperature, axis=1)
         best = shares.argmax(axis=1)
         return tuple(
@@ -159,10 +160,16 @@ class TabularModel:
     def _fitted(self, X: Floats, y: Labels, w: Floats) -> Any:
         self.estimator_fits += 1
         if self.learner != "estimator":
-            with threadpool_limits(1):  # of a few thousand rows threads take more time than they save
+            with _threads().limit(limits=1):
                 return LEARNERS[self.learner](self.seed).fit(X, y, sample_weight=w)
         classifier = make_estimator(str(self.estimator), self.estimator_params, seed=self.seed)
         return fit_estimator(classifier, X, y, w)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """Of a few thousand rows threads take more time than they save, and of one they wait for a core that is busy."""
+    return ThreadpoolController()
 
 
 def as_record(text: str) -> Row:

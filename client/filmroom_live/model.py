@@ -183,6 +183,7 @@ class RecordModel:
         self._categories = {str(name): list(map(str, each)) for name, each in parts["columns"]["categories"].items()}
         self._by_place = parts["params"]["learner"] in ("boosting", "forest")
         self._numpy: Any = importlib.import_module("numpy")
+        self._threads: Any = importlib.import_module("threadpoolctl").ThreadpoolController()
 
     def predict(self, text: str) -> Prediction:
         """The answer to a record as JSON; what is no object counts as one without any value."""
@@ -192,7 +193,11 @@ class RecordModel:
             found = {}
         record = found if isinstance(found, dict) else {}
         X = self._numpy.array([self._ordinal(record) if self._by_place else self._dense(record)])
-        known = self._numpy.log(self._numpy.maximum(self._classifier.predict_proba(X), LEAST))[0]
+        with self._threads.limit(
+            limits=1
+        ):  # one record gains nothing from threads, and they would wait for a busy core
+            found_shares = self._classifier.predict_proba(X)
+        known = self._numpy.log(self._numpy.maximum(found_shares, LEAST))[0]
         scores = dict(zip(map(str, self._classifier.classes_), map(float, known), strict=True))
         best = max(self._classes, key=lambda label: scores.get(label, LOWEST))
         total = sum(math.exp((score - scores[best]) * self._temperature) for score in scores.values())
