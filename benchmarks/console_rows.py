@@ -180,9 +180,9 @@ def _route(number: int) -> tuple[Any, ...]:
         probabilities={"context": 0.2, "memory": 0.1, "tooling": 0.5, "weights": 0.05, "none": 0.15}, target=target,
         runner_up="context", certified=False, reason="tooling at 0.50: calls break the schema (schema_violation 0.90)",
         to_yes="approve it", evidence={f"feature_{n}": 0.1 * n for n in range(60)} | {"schema_violation": 0.9},
-        failures=20, router="rules-3",
+        failures=20, router="rules-4",
     )  # fmt: skip
-    return (value.id, "default", value.correction_id, value.cluster_id, START_US, target, 0, 20, "rules-3",
+    return (value.id, "default", value.correction_id, value.cluster_id, START_US, target, 0, 20, "rules-4",
             value.model_dump_json())  # fmt: skip
 
 

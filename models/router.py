@@ -74,7 +74,7 @@ class Router(Protocol):
 class RulePrior:
     """Softmax of hand-set log-weights over the evidence: a prior, not a fitted model."""
 
-    version: str = "rules-3"
+    version: str = "rules-4"
     base: Mapping[str, float] = field(default_factory=lambda: BASE)
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: WEIGHTS)
 

@@ -155,8 +155,8 @@ def test_a_turn_applies_what_is_certified_and_says_so(workspace: Workspace) -> N
 def test_router_describes_itself(workspace: Workspace) -> None:
     judged(workspace, 0)
     found = described(calibration(workspace))
-    assert (found["router"], found["decided"], found["coverage"]) == ("rules-3", 1, 0.0)
-    assert found["reason"] == "rules-3: 1 decided clusters, a learned router needs 100"
+    assert (found["router"], found["decided"], found["coverage"]) == ("rules-4", 1, 0.0)
+    assert found["reason"] == "rules-4: 1 decided clusters, a learned router needs 100"
     assert found["targets"]["tooling"] == {
         "clusters": 1, "certified": False, "threshold": None,
         "statement": "not certified: 1 calibration clusters, 21 more are needed for the first test",
@@ -178,13 +178,13 @@ def test_the_router_in_force_is_an_event_once(workspace: Workspace) -> None:
     turn(workspace)
     with workspace.store.read() as connection:
         events = events_of(connection, workspace.project, ROUTER)
-    assert [each["detail"]["router"] for each in events] == ["rules-3"]
+    assert [each["detail"]["router"] for each in events] == ["rules-4"]
 
 
 def test_the_settings_bring_the_rules_back(workspace: Workspace) -> None:
     policy = workspace.settings.policy.model_copy(update={"router": "rules"})
     pinned = workspace.acting(settings=workspace.settings.model_copy(update={"policy": policy}))
-    assert calibration(pinned).reason == "rules-3: `[policy] router` says rules"
+    assert calibration(pinned).reason == "rules-4: `[policy] router` says rules"
 
 
 def test_a_certified_decision_drawn_for_the_audit_looks_like_any_other(workspace: Workspace) -> None:

@@ -102,4 +102,4 @@ def test_every_evidence_gives_a_decision(
 
 
 def test_the_router_is_named_by_its_version() -> None:
-    assert decide({}, deployment=FULL, policy=Policy(), failures=1).router == RulePrior().version == "rules-3"
+    assert decide({}, deployment=FULL, policy=Policy(), failures=1).router == RulePrior().version == "rules-4"

@@ -67,7 +67,7 @@ def test_a_version_is_named_by_its_rows_and_by_what_it_replaces() -> None:
     other = KEPT.gate.model_copy(update={"champion": "rtr_before"})
     names = [each.group for each in ROWS]
     made = version_of(fit_router(ROWS), other, corrections=names, clusters=names, reviews=names)
-    assert (made.id != KEPT.id, made.parent, KEPT.parent) == (True, "rtr_before", "rules-3")
+    assert (made.id != KEPT.id, made.parent, KEPT.parent) == (True, "rtr_before", "rules-4")
 
 
 def test_what_a_version_learnt_from_is_judged_out_of_fold_and_else_not_at_all() -> None:
@@ -96,7 +96,7 @@ def test_below_a_hundred_decided_clusters_or_with_one_outcome_nothing_is_learnt(
 def test_what_no_rule_knows_passes_the_gate_and_what_every_rule_knows_does_not() -> None:
     learned = rival(odd_rows()).gate
     assert (learned.passed, learned.right, learned.to_yes) == (True, 120, "")
-    assert learned.reason.startswith("right out of fold on 120 of 120 decided clusters, rules-3 on")
+    assert learned.reason.startswith("right out of fold on 120 of 120 decided clusters, rules-4 on")
     known = [row(at, "tooling" if at % 2 else "context", schema_violation=float(at % 2), normative=1.0 - at % 2)
              for at in range(120)]  # fmt: skip
     refused = rival(known).gate
@@ -108,13 +108,13 @@ def test_what_no_rule_knows_passes_the_gate_and_what_every_rule_knows_does_not()
 def test_a_gain_that_would_do_at_the_first_look_does_not_at_the_third() -> None:
     rows = [scored("tooling", "memory", "tooling")] * 7 + [scored("tooling", "tooling", "tooling")] * 113
     rows += [scored("tooling", "tooling", "memory")]
-    assert judge_router(rows, champion="rules-3", look=1).passed
-    assert not judge_router(rows, champion="rules-3", look=3).passed
+    assert judge_router(rows, champion="rules-4", look=1).passed
+    assert not judge_router(rows, champion="rules-4", look=3).passed
 
 
 def test_more_needless_retrains_refuse_whatever_else_is_won() -> None:
     rows = [scored("tooling", "memory", "tooling")] * 20 + [scored("context", "memory", "weights")]
-    found = judge_router(rows + [scored("context", "context", "context")] * 99, champion="rules-3", look=1)
+    found = judge_router(rows + [scored("context", "context", "context")] * 99, champion="rules-4", look=1)
     assert (found.passed, found.needless, found.champion_needless) == (False, 1, 0)
     assert found.reason.endswith(": it must retrain needlessly no more often")
 
@@ -126,14 +126,14 @@ def test_more_expected_cost_refuses_whatever_else_is_won() -> None:
     ] * 9
     rows += [ScoredRow(valid=frozenset({"tooling"}), champion={**sure("memory"), "tooling": 0.45, "memory": 0.53},
                        challenger=sure("memory"))] * 91  # fmt: skip
-    found = judge_router(rows, champion="rules-3", look=1)
+    found = judge_router(rows, champion="rules-4", look=1)
     assert (found.passed, found.cost_min > found.champion_cost_min) == (False, True)
     assert found.reason.endswith(": it must cost less")
 
 
 def test_a_loss_on_what_is_new_refuses_whatever_was_won_before() -> None:
     rows = [scored("tooling", "memory", "tooling")] * 30 + [scored("tooling", "tooling", "tooling")] * 68
-    found = judge_router([*rows, *[scored("tooling", "tooling", "memory", fresh=True)] * 2], champion="rules-3", look=1)
+    found = judge_router([*rows, *[scored("tooling", "tooling", "memory", fresh=True)] * 2], champion="rules-4", look=1)
     assert found.reason.endswith(": it must not lose on the clusters that are new")
 
 
@@ -145,7 +145,7 @@ def test_the_gate_refuses_noise() -> None:
         places = ("tooling", "context")
         rows = [row(at, chance.choice(places), odd=chance.random(), normative=chance.random()) for at in range(100)]
         said = [sure(chance.choice(places)) for _ in rows]
-        passed += candidate(rows, said, champion="rules-3", deployment=FULL).gate.passed
+        passed += candidate(rows, said, champion="rules-4", deployment=FULL).gate.passed
     assert passed <= 1
 
 
@@ -177,14 +177,14 @@ def test_history_says_what_decides_and_how_often_was_looked() -> None:
     events = [refused(KEPT.gate, 100), learned(KEPT, 110)]
     assert (state_of(events).version, state_of(events).judged, state_of(events).refused) == (KEPT.id, 110, None)
     assert state_of(events[:1]).refused is not None
-    events.append(event("rolled back", KEPT.id, router="rules-3", decided=117))
+    events.append(event("rolled back", KEPT.id, router="rules-4", decided=117))
     state = state_of(events)
     assert (state.version, state.judged, state.learnt) == (None, 117, frozenset(KEPT.clusters))
-    assert (look_against(events, "rules-3"), look_against(events, KEPT.id)) == (3, 1)
+    assert (look_against(events, "rules-4"), look_against(events, KEPT.id)) == (3, 1)
 
 
 def test_a_pin_lies_over_the_version_and_can_be_lifted() -> None:
-    events = [learned(KEPT, 100), event("pinned", router="rules-3")]
+    events = [learned(KEPT, 100), event("pinned", router="rules-4")]
     assert (state_of(events).version, state_of(events).pin) == (KEPT.id, events[-1])
     assert state_of([*events, event("unpinned", router=KEPT.id)]).pin is None
 

@@ -99,7 +99,7 @@ def learned(workspace: Workspace) -> str:
 
 def test_a_turn_learns_a_version_that_routes_and_that_why_walks(workspace: Workspace) -> None:
     decide(workspace, 0, 99)
-    assert (turn(workspace).router, version(workspace)) == ("", "rules-3")
+    assert (turn(workspace).router, version(workspace)) == ("", "rules-4")
     decide(workspace, 99, 1)
     take_in(workspace, bad_argument(1), bad_argument(2))
     turn(workspace)
@@ -126,7 +126,7 @@ def test_it_is_not_learnt_again_before_ten_more_clusters_and_then_judged_against
     said = turn(workspace).router
     assert said.startswith(f"{found} goes on to route: a candidate was right out of fold on 110 of 110")
     now = shown(workspace)
-    assert (now["router"], now["parent"], now["until_next_look"]) == (found, "rules-3", 10)
+    assert (now["router"], now["parent"], now["until_next_look"]) == (found, "rules-4", 10)
     assert {each["learnt"] for each in now["learnt_last"]} == {False}
     assert (now["refused"]["champion"], now["shadow"]["judged"], now["shadow"]["lost"]) == (found, 10, 0)
     assert [each["event"] for each in now["history"]] == ["learned", "refused"]
@@ -147,15 +147,15 @@ def test_why_names_the_version_before_among_however_many_verdicts(workspace: Wor
 def test_undo_takes_it_back_and_the_same_evidence_does_not_bring_it_back(workspace: Workspace) -> None:
     found = learned(workspace)
     done = undo(workspace, found, reason="it sends too much to memory")
-    assert (done.undone, version(workspace)) == ((found,), "rules-3")
+    assert (done.undone, version(workspace)) == ((found,), "rules-4")
     assert done.next == "the rules decide; a learned router competes again after 10 more decided clusters"
-    assert (turn(workspace).router, version(workspace)) == ("", "rules-3")
-    assert shown(workspace)["reason"] == "rules-3: it sends too much to memory"
+    assert (turn(workspace).router, version(workspace)) == ("", "rules-4")
+    assert shown(workspace)["reason"] == "rules-4: it sends too much to memory"
     with pytest.raises(NotAllowed, match="does not decide, the rules do"):
         undo(workspace, found)
     decide(workspace, 100, 10)
     turn(workspace)
-    assert version(workspace) not in ("rules-3", found)
+    assert version(workspace) not in ("rules-4", found)
     with pytest.raises(NotFound, match="no router version rtr_0"):
         undo(workspace, "rtr_0")
 
@@ -163,7 +163,7 @@ def test_undo_takes_it_back_and_the_same_evidence_does_not_bring_it_back(workspa
 def test_a_rollback_goes_to_an_earlier_version_or_to_the_rules(workspace: Workspace) -> None:
     found = learned(workspace)
     assert rollback_router(workspace, "rules", reason="a trial").undone == (found,)
-    assert version(workspace) == "rules-3"
+    assert version(workspace) == "rules-4"
     assert rollback_router(workspace, found, reason="it was better").next.startswith(f"{found} decides;")
     assert version(workspace) == found
     with pytest.raises(NotAllowed, match="decides already"):
@@ -175,11 +175,11 @@ def test_verdicts_that_turn_bring_the_rules_back_without_a_person(workspace: Wor
     decide(workspace, 100, 20, turned)
     said = turn(workspace).router
     assert said.startswith(
-        f"rules-3 routes again: {found} was taken back: of 20 clusters decided since it learned, rules-3"
+        f"rules-4 routes again: {found} was taken back: of 20 clusters decided since it learned, rules-4"
     )
     back = events(workspace)[-1]
     assert (back.event, back.subject, back.actor, back.detail["decided"]) == ("rolled back", found, "filmroom", 120)
-    assert (version(workspace), turn(workspace).router) == ("rules-3", "")
+    assert (version(workspace), turn(workspace).router) == ("rules-4", "")
     rollback_router(workspace, found, reason="those twenty were a mistake")
     assert (turn(workspace).router, version(workspace), shown(workspace)["shadow"]["judged"]) == ("", found, 0)
 
@@ -187,11 +187,11 @@ def test_verdicts_that_turn_bring_the_rules_back_without_a_person(workspace: Wor
 def test_a_pin_to_the_rules_is_an_event_and_nothing_is_learnt_under_it(workspace: Workspace) -> None:
     pin(workspace, pinned=True, reason="audit")
     decide(workspace, 0, 100)
-    assert (turn(workspace).router, shown(workspace)["reason"]) == ("", "rules-3: pinned by staff:ann: audit")
+    assert (turn(workspace).router, shown(workspace)["reason"]) == ("", "rules-4: pinned by staff:ann: audit")
     assert shown(workspace)["since"] == events(workspace)[0].at_us
     with pytest.raises(NotAllowed, match="pinned already"):
         pin(workspace, pinned=True, reason="")
-    assert pin(workspace, pinned=False, reason="") == "rules-3"
+    assert pin(workspace, pinned=False, reason="") == "rules-4"
     turn(workspace)
     assert [each.event for each in events(workspace)] == ["pinned", "unpinned", "learned"]
 
@@ -199,13 +199,13 @@ def test_a_pin_to_the_rules_is_an_event_and_nothing_is_learnt_under_it(workspace
 def test_what_the_rules_know_is_refused_with_its_numbers_and_the_way_to_yes(workspace: Workspace) -> None:
     decide(workspace, 0, 100, ruled)
     assert turn(workspace).router.startswith(
-        "rules-3 goes on to route: a candidate was right out of fold on 100 of 100"
+        "rules-4 goes on to route: a candidate was right out of fold on 100 of 100"
     )
     [said, _] = events(workspace)
     assert said.gate is not None
     assert (said.event, said.gate.newly_right, said.gate.look, said.decided) == ("refused", 0, 1, 100)
     now = shown(workspace)
-    assert now["reason"] == f"rules-3: a candidate was {said.reason}"
+    assert now["reason"] == f"rules-4: a candidate was {said.reason}"
     assert now["refused"]["to_yes"].startswith("8 more decided clusters that only the learned router gets right")
     with workspace.store.read() as connection:
         assert len(why(connection, workspace.project, said.subject)["causes"]) == 51
@@ -225,15 +225,15 @@ def test_the_command_shows_the_version_pins_it_and_says_how_to_go_on(
     monkeypatch.chdir(workspace.settings.home)
     run = runner(capfd)
     said = run("router")[1]
-    assert f"in place of rules-3; to take it back: filmroom undo {found}" in said
+    assert f"in place of rules-4; to take it back: filmroom undo {found}" in said
     assert "shadow: of 0 clusters decided since" in said
     pinned = value(run("router", "--pin", "--reason", "audit", "--json"))
-    assert (pinned["router"], pinned["pinned"], pinned["history"][-1]["event"]) == ("rules-3", True, "pinned")
+    assert (pinned["router"], pinned["pinned"], pinned["history"][-1]["event"]) == ("rules-4", True, "pinned")
     assert "filmroom router --unpin" in run("router")[1]
     assert value(run("rollback", "rules", "--json"))["next"].startswith("the rules decide; a learned router")
     assert f"and {found} once they do no longer" in run("rollback", found)[1]
     assert value(run("router", "--unpin", "--json"))["router"] == found
     assert value(run("rollback", "rules", "--reason", "a trial", "--json"))["undone"] == [found]
-    assert run("rollback", found)[1].startswith("rules-3 no longer routes")
+    assert run("rollback", found)[1].startswith("rules-4 no longer routes")
     assert value(run("undo", found, "--reason", "a trial", "--json"))["undone"] == [found]
     assert run("undo", found)[2].count("\n") == 1

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import JsonValue, ValidationError
 
 from models.features.material import Material
-from models.features.memory import FIRST_PERSON
+from models.features.memory import speaks_of_self
 from models.steps import text_of
 from models.write_gate import ANSWER, SAID, GateVerdict, is_about_everybody, judge_write, shown
 from store.records import Case, Cluster, Fact, Operation, Proposal, content_hash, derived_id
@@ -142,7 +142,7 @@ def _said(case: Case) -> list[tuple[str, JsonValue]]:
         corrected = said.corrected_output
         if isinstance(corrected, dict) and 0 < len(corrected) <= MOST_FIELDS:
             return list(corrected.items())
-        if said.comment and FIRST_PERSON.search(said.comment):
+        if said.comment and speaks_of_self(said.comment):
             return [(SAID, said.comment)]
         asked = " ".join(text_of(case.episode.trace.input).split())[:ASKED]
         if corrected is not None and asked:

@@ -4,9 +4,11 @@ import math
 import re
 from collections.abc import Sequence
 
-from models.features.material import Feature, Material, mean, sentences, share
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from models.features.material import Feature, Material, added_words, mean, sentences, share, shared_words
 from models.similarity import cosines
-from models.steps import input_text, text_of, time_of
+from models.steps import text_of, time_of
 from models.write_gate import is_about_everybody
 from store.records import Episode
 
@@ -14,8 +16,6 @@ ALIKE = 0.5
 """Cosine from which a rule says what people said."""
 AGREEING = 3
 """Users below which nothing is said of their agreement: two agree by chance."""
-
-_WORD = re.compile(r"\w+")
 
 NORMATIVE = re.compile(
     r"\b(?:(?<!\bas )always|never|must(?: not)?|only (?:if|when|for|after|with|to)|should(?:n['’]t| not)?"
@@ -25,6 +25,15 @@ NORMATIVE = re.compile(
     re.IGNORECASE,
 )
 """Words of a policy, in English, German, French and Spanish; other languages are not recognised, and count as none."""
+
+_EVER = r"always|never|every time|whenever|immer|niemals|nie|toujours|jamais|siempre|nunca"
+HABIT = re.compile(
+    rf"\b(?:i|i['’](?:d|ve|m)|ich|je|yo|quiero|prefiero)\b(?:(?! you| told| said)[^.!?;]){{0,40}}?\b(?:{_EVER})\b"
+    rf"|\b(?:{_EVER})\b(?=[^.!?;]{{0,60}}?\b(?:me|my|mine|mir|mich|mein(?:e|en|em|er)?|moi|mon|ma|mes|m[íi]|mis)\b)"
+    rf"|\b(?:my|mine|for me|mein(?:e|en|em)?|mon|ma|mes|mi|mis)\b[^.!?;]{{0,40}}?\b(?:{_EVER})\b",
+    re.IGNORECASE,
+)
+"""What somebody says holds for themselves: "I always want", "always the aisle for me". A wish, and no policy."""
 
 
 def rule_gap(material: Material) -> float | None:
@@ -44,9 +53,13 @@ def normative(material: Material) -> float | None:
     """Share of the sentences people said that state a policy (always, never, must, only, all customers, ...), mean over
     cases; 0 to 1.
 
-    None where nobody said anything in words. Example: "You must always ask for the order number": 1.
+    What a user says always holds for themselves is no policy; what an authority says is. None where nobody said anything
+    in words. Example: "You must always ask for the order number": 1; "I always want the window seat": 0.
     """
-    return mean(share(_is_policy(part) for part in sentences(words)) for words in material.said)
+    return mean(
+        share(_is_policy(part, own=not case.failure.authority) for part in sentences(words))
+        for case, words in zip(material.cases, material.said, strict=True)
+    )
 
 
 def rule_ignored(material: Material) -> float | None:
@@ -83,17 +96,19 @@ def policy_too(material: Material) -> float | None:
 def agreed(material: Material) -> float | None:
     """Mean share of the words a correction adds that at least half of the other users' corrections add too; 0 to 1.
 
-    Of answers in free text, where no step failed. None below three users with a correction. Example: three users each
-    add "A receipt is needed" to another order's answer: 1; each wants another shop: 0.
+    A correction that also adds a word most of them do not, but for words that say nothing, counts 0: the sentence may be
+    everybody's, what it asks for is not. Of answers in free text, where no step failed. None below three users with a
+    correction. Example: three users each add "A receipt is needed" to another order's answer: 1; each writes "I want my
+    parcel at" and another shop: 0.
     """
-    added: list[tuple[str, frozenset[str]]] = []
-    for case, items, error in zip(material.cases, material.corrections, material.error_classes, strict=True):
-        if items and not items[-1].is_label and error == "none":
-            words = _words(items[-1].corrected) - _words(items[-1].served) - _words(input_text(case.episode))
-            added.append((case.episode.trace.user or case.episode.trace.id, words))
+    added = [
+        (case.episode.trace.user or case.episode.trace.id, added_words(items[-1], case.episode))
+        for case, items, error in zip(material.cases, material.corrections, material.error_classes, strict=True)
+        if items and not items[-1].is_label and error == "none"
+    ]
     if len({user for user, _ in added}) < AGREEING:
         return None
-    return mean(_shared(user, words, added) for user, words in added)
+    return mean(_agreement(words, common) for (_, words), common in zip(added, shared_words(added), strict=True))
 
 
 def version_assoc(material: Material) -> float | None:
@@ -136,19 +151,20 @@ def _ignored(words: str, episode: Episode, rules: Sequence[str]) -> bool | None:
     return any(value >= ALIKE and rule.casefold() in prompt for value, rule in zip(near, rules, strict=True))
 
 
-def _shared(user: str, words: frozenset[str], added: Sequence[tuple[str, frozenset[str]]]) -> float | None:
-    others = [theirs for name, theirs in added if name != user]
-    if not words or not others:
+def _agreement(words: frozenset[str], common: frozenset[str] | None) -> float | None:
+    if not words or common is None:
         return None
-    return sum(2 * sum(word in theirs for theirs in others) >= len(others) for word in words) / len(words)
+    return 0.0 if words - common - ENGLISH_STOP_WORDS else len(common) / len(words)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
+def _is_policy(sentence: str, *, own: bool = True) -> bool:
+    """Whether the sentence states a policy; `own`: what holds for the speaker is none, the rest of it may be."""
+    rest = HABIT.sub(_without_ever, sentence) if own else sentence
+    return NORMATIVE.search(rest) is not None or is_about_everybody(sentence)
 
 
-def _is_policy(sentence: str) -> bool:
-    return NORMATIVE.search(sentence) is not None or is_about_everybody(sentence)
+def _without_ever(found: re.Match[str]) -> str:
+    return re.sub(_EVER, " ", found[0], flags=re.IGNORECASE)
 
 
 FEATURES: dict[str, Feature] = {

@@ -1,7 +1,8 @@
 """A cluster's cases, read once for all features."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -12,10 +13,11 @@ from models.corrections import Comparison, differing
 from models.deployment import Deployment
 from models.error_class import error_class
 from models.fingerprint import failing_step, fingerprint
-from models.steps import error_text, label_in, step_name, text_of, tool_calls
+from models.steps import error_text, input_text, label_in, step_name, text_of, tool_calls
 from store.records import Case, Episode, Failure, Fingerprint, Policy, Span
 
 _SENTENCE = re.compile(r"[.!?;:|]\s+|\n+")
+_WORD = re.compile(r"\w+")
 _NAMES = frozenset({"id", "predicate", "subject", "key", "name", "type", "scope", "source", "user"})
 """Fields of a record that say what it is about, not what it says."""
 SIBLINGS = 100
@@ -154,6 +156,35 @@ def values_in(record: JsonValue) -> list[str]:
         return [text for value in record for text in values_in(value)]
     text = " ".join(text_of(record).split()).casefold()
     return [text] if len(text) >= 3 else []
+
+
+def added_words(item: Comparison, episode: Episode) -> frozenset[str]:
+    """The words, folded, that a correction has and neither what was served nor what was asked."""
+    return _words(item.corrected) - _words(item.served) - _words(input_text(episode))
+
+
+def shared_words(added: Sequence[tuple[str, frozenset[str]]]) -> list[frozenset[str] | None]:
+    """Of each user's words those that at least half of the other users' have too; None: nobody else said anything.
+
+    >>> each = [("ann", frozenset({"want", "fish"})), ("bob", frozenset({"want", "tofu"})), ("cy", frozenset({"want"}))]
+    >>> [sorted(words or ()) for words in shared_words(each)]
+    [['want'], ['want'], ['want']]
+    """
+    every = Counter(word for _, words in added for word in words)
+    own: dict[str, Counter[str]] = defaultdict(Counter)
+    count = Counter(user for user, _ in added)
+    for user, words in added:
+        own[user].update(words)
+    found: list[frozenset[str] | None] = []
+    for user, words in added:
+        others = len(added) - count[user]
+        both = (word for word in words if 2 * (every[word] - own[user][word]) >= others)
+        found.append(frozenset(both) if others else None)
+    return found
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def served_by(episode: Episode, component: str) -> str | None:

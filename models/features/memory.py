@@ -5,8 +5,8 @@ from collections import Counter
 
 import numpy as np
 
-from models.corrections import Comparison
-from models.features.material import Feature, Material, mean, served_by, share, values_in
+from models.features.context import HABIT
+from models.features.material import Feature, Material, added_words, mean, served_by, share, shared_words, values_in
 from models.similarity import cosines
 from models.steps import answer_text, input_text, step_name, text_of, time_of
 from store.records import Case, Episode, Span
@@ -80,24 +80,26 @@ def cross_user_conflict(material: Material) -> float | None:
 def users_differ(material: Material) -> float | None:
     """Mean share of other users' corrections of like answers that want something else altogether; 0 to 1.
 
-    Like: an input with a cosine of at least 0.5. Something else: no word in common among those each correction adds. None
-    below three users with a correction in words. Example: asked where to pick up, each of eight users names another
-    shop: 1.
+    Like: an input with a cosine of at least 0.5. Something else: no word in common among those each correction adds, but for
+    those that at least half of the other users add. None below three users with a correction in words. Example: asked where
+    to pick up, each of eight users names another shop, whether or not in the same sentence: 1.
     """
-    wanted = [
-        (case, _added(case, items[-1]))
+    said = [
+        (case, case.episode.trace.user, added_words(items[-1], case.episode))
         for case, items in zip(material.cases, material.corrections, strict=True)
         if items and not items[-1].is_label and case.episode.trace.user
     ][:MOST]
+    common = shared_words([(user, words) for _, user, words in said])
+    wanted = [(case, words - (both or set())) for (case, _, words), both in zip(said, common, strict=True) if words]
     if len({case.episode.trace.user for case, _ in wanted}) < FEWEST:
         return None
     asked = [input_text(case.episode) for case, _ in wanted]
     near = cosines(asked, asked) >= ALIKE
     return mean(
         share(
-            not words & theirs
+            bool(words and theirs) and not words & theirs
             for at, (other, theirs) in enumerate(wanted)
-            if near[row, at] and words and theirs and _is_other(other.episode, case)
+            if near[row, at] and _is_other(other.episode, case)
         )
         for row, (case, words) in enumerate(wanted)
     )
@@ -126,11 +128,20 @@ def stale_read(material: Material) -> float | None:
 
 
 def first_person(material: Material) -> float | None:
-    """Share of the cases with words whose words speak of the user's own (my, I prefer, from now on); 0 to 1.
+    """Share of the cases with words whose words speak of the user's own (my, I prefer, always for me); 0 to 1.
 
     None where nobody said anything in words. Example: "I prefer the aisle": 1.
     """
-    return share(FIRST_PERSON.search(words) is not None for words in material.said if words)
+    return share(speaks_of_self(words) for words in material.said if words)
+
+
+def speaks_of_self(words: str) -> bool:
+    """Whether somebody says what holds for themselves.
+
+    >>> speaks_of_self("the aisle as always for me"), speaks_of_self("always ask for the order number")
+    (True, False)
+    """
+    return FIRST_PERSON.search(words) is not None or HABIT.search(words) is not None
 
 
 def _agreement(
@@ -144,11 +155,6 @@ def _agreement(
     answers = [served_by(item, component) if component else answer_text(item) for item in found]
     said = [answer for answer in answers if answer is not None]
     return share(_folded(answer) == _folded(served) for answer in said) if len(said) >= FEWEST else None
-
-
-def _added(case: Case, item: Comparison) -> frozenset[str]:
-    known = {*_folded(item.served).split(), *_folded(input_text(case.episode)).split()}
-    return frozenset(_folded(item.corrected).split()) - known
 
 
 def _matching(counts: Counter[str]) -> float:
