@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.fault_clusters import clustered
 from benchmarks.fault_scenario import Draw, Family
 from benchmarks.fault_shop import DAY_US, MODEL, START_US, TOOLS
 from benchmarks.fault_truth import Stream, streamed, valid_targets
@@ -79,14 +80,15 @@ def judged_clusters(family: Family, seed: int) -> list[Judged]:
     scenario = family.draw(drawing)
     stream = streamed(scenario, drawing.requests(ORDINARY), drawing.rng)
     cases, satisfied = picked(stream)
+    groups = clustered(cases, satisfied)
     deployment = Deployment(
         tools={name: tool.schema for name, tool in TOOLS.items()},
         models={MODEL: None},
         context_changed_us=_day(scenario.context_changed_day),
     )
-    batch = [case.episode for group in cases.values() for case in group]
+    batch = [case.episode for group in groups for case in group]
     found = []
-    for group in cases.values():
+    for group in groups:
         if len(group) < LEAST:
             continue
         evidence = weigh(group, satisfied, deployment=deployment, policy=Policy(), batch=batch)
@@ -98,10 +100,9 @@ def judged_clusters(family: Family, seed: int) -> list[Judged]:
     return found
 
 
-def picked(stream: Stream) -> tuple[dict[str, list[Case]], list[Episode]]:
-    """The failures by fingerprint, and the traces that somebody was content with."""
-    groups: dict[str, list[Case]] = {}
-    satisfied = []
+def picked(stream: Stream) -> tuple[list[Case], list[Episode]]:
+    """The failures, and the traces that somebody was content with."""
+    cases, satisfied = [], []
     for episode in stream.episodes.values():
         signals = detect(episode, meanings={}, out_of_scope={MODEL: None})
         if not is_failure(signals):
@@ -111,9 +112,8 @@ def picked(stream: Stream) -> tuple[dict[str, list[Case]], list[Episode]]:
         step = failing_step(episode, signals)
         failure = Failure(trace_id=episode.trace.id, picked_us=0, probability=judge(signals),
                           source=episode.trace.user or "unknown", span_id=step.id if step else None)  # fmt: skip
-        case = Case(failure=failure, episode=episode, signals=signals)
-        groups.setdefault(fingerprint(case).key, []).append(case)
-    return groups, satisfied
+        cases.append(Case(failure=failure, episode=episode, signals=signals))
+    return cases, satisfied
 
 
 def certified(rows: Sequence[Judged], reviews: int, resamplings: int) -> dict[str, Any]:

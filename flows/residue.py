@@ -4,14 +4,13 @@ A cluster keeps its id as it grows. What is split or merged is an event of the c
 walks. A cluster whose correction somebody has judged, or that is applied, gives no failure away.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection
 
 from flows.workspace import Workspace
 from models.fingerprint import cluster_name
-from models.residue import FEWEST, MOST, Group, is_vague, named, regroup, said, without_edit
+from models.residue import MOST, Group, named, pools, regroup, said, said_of_answer
 from store.corrections import open_correction, set_state
 from store.failures import cases_in, clusters_of, make_cluster, mark_changed, move_failures, point_to
 from store.ledger import record_event
@@ -22,38 +21,23 @@ from store.records import Cluster, Fingerprint, derived_id, short_hash
 def regroup_residue(workspace: Workspace, changed: Collection[str]) -> set[str]:
     """Look again at the vague clusters among those that got new failures; returns the clusters that got some by it."""
     with workspace.store.read() as connection:
-        pools = _pools(clusters_of(connection, workspace.project), changed)
+        found = pools(clusters_of(connection, workspace.project), changed)
     touched: set[str] = set()
-    for base, clusters in pools:
+    for base, clusters in found:
         with workspace.write() as connection:
             touched |= _regroup(connection, workspace, base, clusters)
     return touched
 
 
-def _pools(known: Sequence[Cluster], changed: Collection[str]) -> list[tuple[Fingerprint, list[Cluster]]]:
-    """The clusters that are looked at together: one fingerprint and what came of it, with single ones that differ in the edit."""
-    pools: dict[str, list[Cluster]] = defaultdict(list)
-    for each in known:
-        if is_vague(each.fingerprint):
-            is_single = each.failures == 1 and not each.fingerprint.topic
-            base = without_edit(each.fingerprint) if is_single else each.fingerprint
-            pools[base.model_copy(update={"topic": ""}).key].append(each)
-    found = []
-    for clusters in pools.values():
-        if sum(each.failures for each in clusters) >= FEWEST and any(each.id in changed for each in clusters):
-            first = next((each for each in clusters if each.failures > 1), clusters[0]).fingerprint
-            base = without_edit(first) if all(each.failures == 1 for each in clusters) else first
-            found.append((base.model_copy(update={"topic": ""}), clusters))
-    return found
-
-
 def _regroup(connection: Connection, workspace: Workspace, base: Fingerprint, clusters: Sequence[Cluster]) -> set[str]:
     known = {each.id: each for each in clusters}
-    them = [said(case) for case in cases_in(connection, list(known), MOST)]
+    told = said_of_answer if base.intent else said
+    them = [told(case) for case in cases_in(connection, list(known), MOST)]
     groups = regroup(
         them,
         owners={each.id for each in clusters if each.fingerprint.topic},
-        frozen={id_ for id_ in known if _is_settled(connection, workspace, id_)},
+        frozen={id_ for id_ in known if is_settled(connection, workspace, id_)},
+        answers=bool(base.intent),
         singles={each.id for each in clusters if each.failures == 1},
         seed=workspace.settings.seed,
     )
@@ -61,7 +45,7 @@ def _regroup(connection: Connection, workspace: Workspace, base: Fingerprint, cl
     return {_carry_out(connection, workspace, base, group, known, left) for group in groups}
 
 
-def _is_settled(connection: Connection, workspace: Workspace, cluster_id: str) -> bool:
+def is_settled(connection: Connection, workspace: Workspace, cluster_id: str) -> bool:
     """Whether somebody has judged its correction, or it is live."""
     newest = open_correction(connection, cluster_id)
     if newest is None:
@@ -85,10 +69,10 @@ def _carry_out(
         left[id_] -= count
         mark_changed(connection, id_, now_us)
         if left[id_] == 0:
-            _merge(connection, workspace, id_, into, count, now_us)
+            merge(connection, workspace, id_, into, count, now_us)
             continue
-        _tell(connection, workspace, id_, "split", f"{count} of its failures say something else", into, count, now_us)
-    _tell(connection, workspace, into, "regrouped", f"{len(group.failures)} failures say alike", into, len(group.failures),
+        tell(connection, workspace, id_, "split", f"{count} of its failures say something else", into, count, now_us)
+    tell(connection, workspace, into, "regrouped", f"{len(group.failures)} failures say alike", into, len(group.failures),
           now_us, causes=[*group.come_from, *group.failures])  # fmt: skip
     return into
 
@@ -101,17 +85,17 @@ def _new(connection: Connection, workspace: Workspace, base: Fingerprint, group:
     return id_
 
 
-def _merge(connection: Connection, workspace: Workspace, id_: str, into: str, count: int, now_us: int) -> None:
+def merge(connection: Connection, workspace: Workspace, id_: str, into: str, count: int, now_us: int) -> None:
     """The whole cluster is part of another now: what comes with its fingerprint goes there, and its open proposal is closed."""
     point_to(connection, workspace.project, id_, into)
     newest = open_correction(connection, id_)
     if newest is not None and newest.state == "proposed":
         set_state(connection, newest.id, "reverted")
-        _tell(connection, workspace, newest.id, "closed", f"its cluster is part of {into} now", into, count, now_us)
-    _tell(connection, workspace, id_, "merged", f"its failures say the same as those of {into}", into, count, now_us)
+        tell(connection, workspace, newest.id, "closed", f"its cluster is part of {into} now", into, count, now_us)
+    tell(connection, workspace, id_, "merged", f"its failures say the same as those of {into}", into, count, now_us)
 
 
-def _tell(
+def tell(
     connection: Connection,
     workspace: Workspace,
     subject: str,
@@ -123,5 +107,6 @@ def _tell(
     *,
     causes: Sequence[str] = (),
 ) -> None:
+    """Record what became of a cluster, with the cluster that `count` failures went into."""
     record_event(connection, workspace.project, at_us=now_us, actor=workspace.actor, event=event, subject=subject,
                  reason=reason, causes=causes, detail={"into": into, "failures": count})  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from flows.calibration import Calibration, calibrate
+from flows.channels import join_channels
 from flows.judge import Judge
 from flows.residue import regroup_residue
 from flows.router_versions import learn
@@ -83,6 +84,7 @@ def cluster(workspace: Workspace) -> Clustered:
             if cases:
                 changed.update(_place(connection, workspace, cases))
         if not cases:
+            changed |= join_channels(workspace, changed)
             return Clustered(clusters=len(changed | regroup_residue(workspace, changed)))
 
 
@@ -122,9 +124,8 @@ def route(workspace: Workspace) -> Routed:
     with workspace.store.read() as connection:
         calibration = calibrate(workspace, connection)
         pending = [each for each in clusters_of(connection, workspace.project) if _is_due(connection, workspace, each)]
-        neighbours = (
-            episodes(connection, satisfied_ids(connection, workspace.project, limit=SATISFIED)) if pending else []
-        )
+        fine = satisfied_ids(connection, workspace.project, limit=SATISFIED) if pending else []
+        neighbours = episodes(connection, fine)
         batch = _failing(connection, workspace) if pending else []
     judge = Judge(workspace)
     _say_router(workspace, calibration)
@@ -167,7 +168,7 @@ def _is_due(connection: Connection, workspace: Workspace, each: Cluster) -> bool
         return newest is None or not each.no_single_place
     decided = route_of(connection, newest.id)
     seen = 0 if decided is None else decided.failures
-    if newest.state == "proposed" and each.failures < seen:
+    if newest.state == "proposed" and (each.failures < seen or _is_too_narrow(newest, each)):
         return True
     if newest.state in ("proposed", "deferred", "rejected"):
         return each.failures >= max(seen + 1, seen * GROWTH)
@@ -175,8 +176,15 @@ def _is_due(connection: Connection, workspace: Workspace, each: Cluster) -> bool
     return learns and each.failures > seen
 
 
+def _is_too_narrow(newest: Correction, each: Cluster) -> bool:
+    """Whether it proposes something for one channel, of a cluster that is about every channel by now."""
+    operations = newest.proposal.operations if newest.proposal is not None else ()
+    scopes = [operation.value.get("scope") for operation in operations]
+    return not each.fingerprint.scope and any(isinstance(scope, dict) and "channel" in scope for scope in scopes)
+
+
 def _failing(connection: Connection, workspace: Workspace) -> list[Episode]:
-    """The traces that failed last, of whatever cluster: what is broken for everybody shows in them."""
+    """The traces that failed last, of whatever cluster."""
     return episodes(connection, newest_failing(connection, workspace.project, BATCH_SEEN))
 
 

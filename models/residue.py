@@ -17,8 +17,9 @@ from sklearn.utils.extmath import randomized_svd
 
 from models.corrections import differing
 from models.fingerprint import failing_step
+from models.residue_causes import of_one_cause
 from models.steps import error_text, input_text
-from store.records import Case, Fingerprint, Record
+from store.records import Case, Cluster, Fingerprint, Record
 
 FEWEST = 5
 """Failures of a group at least."""
@@ -44,6 +45,9 @@ Matrix = NDArray[np.float64]
 class Said(Record):
     """One failure as text."""
 
+    changes: frozenset[str] = frozenset()
+    """Words its correction adds, and with a hyphen before them words it takes out of an answer that it mostly keeps."""
+
     failure_id: str
     cluster_id: str
     """Where it is now."""
@@ -65,14 +69,35 @@ class Group(Record):
 
 
 def is_vague(print_: Fingerprint) -> bool:
-    """Whether its failures may have nothing in common: no label, intent, argument or known error tells them apart."""
-    told = print_.kind == "predict" or print_.schema_path or print_.intent
+    """Whether its failures may have nothing in common: no label, argument or known error tells them apart.
+
+    An intent alone does not: two things may be wrong with the answers to one.
+    """
+    told = print_.kind == "predict" or print_.schema_path
     return not told and print_.error_class in ("none", "other")
 
 
 def without_edit(print_: Fingerprint) -> Fingerprint:
     """The fingerprint without what was corrected: what single failures of one step are pooled by."""
     return print_.model_copy(update={"served": "", "corrected": ""})
+
+
+def pools(known: Sequence[Cluster], changed: Collection[str]) -> list[tuple[Fingerprint, list[Cluster]]]:
+    """The clusters that are looked at together: one fingerprint and what came of it, with single ones that differ in the edit."""
+    pooled: dict[str, list[Cluster]] = defaultdict(list)
+    for each in known:
+        if is_vague(each.fingerprint):
+            is_single = each.failures == 1 and not each.fingerprint.topic
+            base = without_edit(each.fingerprint) if is_single or each.fingerprint.intent else each.fingerprint
+            pooled[base.model_copy(update={"topic": ""}).key].append(each)
+    found = []
+    for clusters in pooled.values():
+        if sum(each.failures for each in clusters) >= FEWEST and any(each.id in changed for each in clusters):
+            first = next((each for each in clusters if each.failures > 1), clusters[0]).fingerprint
+            is_mixed = first.intent or all(each.failures == 1 for each in clusters)
+            base = without_edit(first) if is_mixed else first
+            found.append((base.model_copy(update={"topic": ""}), clusters))
+    return found
 
 
 def said(case: Case) -> Said:
@@ -87,38 +112,65 @@ def said(case: Case) -> Said:
     )
 
 
+def said_of_answer(case: Case) -> Said:
+    """What people said of the answer, without what was asked: of one intent that is worded in many ways for one cause."""
+    asked = _words(input_text(case.episode))
+    items = [item for item in differing(case.episode, case.signals) if not item.is_label]
+    comments = "\n".join(feedback.comment[:CHARACTERS] for feedback in case.episode.feedback if feedback.comment)
+    changes: set[str] = set()
+    if items:
+        served, right = _words(items[-1].served[:CHARACTERS]), _words(items[-1].corrected[:CHARACTERS])
+        changes = right - served - asked
+        if 2 * len(served & right) >= len(served):
+            changes |= {f"-{word}" for word in served - right}
+    text = " ".join(sorted((_words(comments) - asked) | {word for word in changes if word[0] != "-"}))
+    return Said(
+        failure_id=case.failure.id, cluster_id=case.failure.cluster_id or "", source=case.failure.source, text=text,
+        changes=frozenset(changes),
+    )  # fmt: skip
+
+
 def regroup(
     them: Sequence[Said],
     *,
     owners: Collection[str],
     frozen: Collection[str],
     singles: Collection[str] = (),
+    answers: bool = False,
     seed: int = 0,
 ) -> list[Group]:
     """Which failures belong together, largest group first; empty: everything stays where it is.
 
     `owners`: clusters made by an earlier regrouping, which keep their id. `frozen`: clusters whose failures must not leave.
     `singles`: clusters of one failure, which may be one group without any rest to be unlike of.
+    `answers`: it is what was said of the answers to one intent. Then only one of several groups leaves: what is said in
+    many words for one cause stays together, and so does what nobody said anything of with the largest group.
     """
+    them = [each for each in them if each.text or each.changes] if answers else them
     if len(them) < FEWEST:
         return []
-    words = [_words(each.text) for each in them]
+    words = [_words(each.text) | each.changes for each in them]
     x = _vectors(words, seed=seed)
     if x is None:
         return []
     alone = all(each.cluster_id in singles for each in them)
-    labels = _joined(x, _labels(x, words, alone=alone), them, owners)
+    changes = [each.changes for each in them] if answers else None
+    labels = _joined(x, _labels(x, words, changes, alone=alone and not answers), them, owners)
     members: dict[str | int, list[int]] = defaultdict(list)
     for at, label in enumerate(labels):
         if label != -1:
             members[label].append(at)
     taken: set[str] = set()
     found = []
+    stays = answers
     for places in sorted(members.values(), key=len, reverse=True):
         held = Counter(them[at].cluster_id for at in places if them[at].cluster_id in owners)
         owner = next((id_ for id_, _ in held.most_common() if id_ not in taken), None)
         if owner is not None:
             taken.add(owner)
+        if owner is None and stays:
+            stays = False
+            continue
         moving = [at for at in places if them[at].cluster_id != owner and them[at].cluster_id not in frozen]
         if not moving or (owner is None and len(moving) < FEWEST):
             continue
@@ -139,7 +191,7 @@ def named(base: str, topic: Sequence[str], key: str) -> str:
     return f"{base}: {about}"
 
 
-def _vectors(words: Sequence[set[str]], *, seed: int) -> Matrix | None:
+def _vectors(words: Sequence[Collection[str]], *, seed: int) -> Matrix | None:
     """Unit vectors, shape `(n, at most 50)`; None where no text has a word."""
     if not any(words):
         return None
@@ -151,10 +203,12 @@ def _vectors(words: Sequence[set[str]], *, seed: int) -> Matrix | None:
     return np.asarray(normalize(left * values), dtype=np.float64)
 
 
-def _labels(x: Matrix, words: Sequence[set[str]], *, alone: bool) -> list[int]:
+def _labels(
+    x: Matrix, words: Sequence[Collection[str]], changes: Sequence[Collection[str]] | None, *, alone: bool
+) -> list[int]:
     """Group of each text, -1 for none; a group is unlike the rest, or all there is."""
     found = HDBSCAN(min_cluster_size=FEWEST, copy=True).fit_predict(x) if len(x) >= 2 * FEWEST else np.full(len(x), -1)
-    found = _united(x, found, words)
+    found = _united(x, found, words) if changes is None else of_one_cause(x, found, words, changes)
     kept = np.full(len(x), -1)
     for label in sorted(set(found.tolist()) - {-1}):
         inside = found == label
@@ -167,7 +221,7 @@ def _labels(x: Matrix, words: Sequence[set[str]], *, alone: bool) -> list[int]:
     return [int(label) for label in kept]
 
 
-def _united(x: Matrix, labels: NDArray[np.int64], words: Sequence[set[str]]) -> NDArray[np.int64]:
+def _united(x: Matrix, labels: NDArray[np.int64], words: Sequence[Collection[str]]) -> NDArray[np.int64]:
     """The labels with groups made one that are near, or that share a word most of both have: paraphrases are no difference.
 
     A word that most of all the texts have says nothing.

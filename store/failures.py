@@ -121,6 +121,17 @@ def move_failures(connection: Connection, failure_ids: Sequence[str], cluster_id
         connection.execute(update(failures).where(failures.c.id.in_(part)).values(cluster_id=cluster_id))
 
 
+def move_cluster(connection: Connection, cluster_id: str, into: str) -> None:
+    """Put all failures of a cluster into another; their fingerprints stay."""
+    connection.execute(update(failures).where(failures.c.cluster_id == cluster_id).values(cluster_id=into))
+
+
+def widen(connection: Connection, cluster_id: str, fingerprint: Fingerprint, name: str) -> None:
+    """The cluster holds more than its fingerprint said: what all its failures have in common, and the name for that."""
+    row = {"fingerprint": fingerprint.model_dump(), "name": name}
+    connection.execute(update(clusters).where(clusters.c.id == cluster_id).values(**row))
+
+
 def point_to(connection: Connection, project: str, cluster_id: str, into: str) -> None:
     """What has a fingerprint of the first cluster belongs in the second from now on."""
     same = (cluster_aliases.c.project == project, cluster_aliases.c.cluster_id == cluster_id)

@@ -107,7 +107,7 @@ def test_two_clusters_that_came_to_say_the_same_are_one() -> None:
         ({"error_class": "validation"}, False),
         ({"schema_path": "a"}, False),
         ({"kind": "predict"}, False),
-        ({"intent": "orders"}, False),
+        ({"intent": "orders"}, True),
     ],
 )
 def test_only_what_no_field_tells_apart_is_looked_at(values: dict[str, str], expected: bool) -> None:
@@ -161,3 +161,47 @@ def test_a_correction_that_was_judged_keeps_its_failures(workspace: Workspace) -
     give_opinion(workspace, correction.id, "defer")
     found = turned(workspace, thumbs(COURIER, 100, 9))
     assert [(each.id, each.failures) for each in found.values()] == [(base.id, 18)]
+
+
+FEE = ("It costs 5 euros.", ["the fee of 5 euros is missing", "nobody told me the fee", "there is a fee"])
+CARD = ("Please bring an identity card.", ["they wanted my identity card", "say that an identity card is needed"])
+WORDED = ["where can I collect it", "which shop has parcel {n}", "pick up please", "my parcel {n}, where do I get it"]
+
+
+def complaints(kind: tuple[str, list[str]], start: int, count: int, *, corrects: int = 2) -> list[dict[str, Any]]:
+    """Failures of one intent; every `corrects`th says the right answer, and those between only comment."""
+    right, comments = kind
+    found = []
+    for n in range(start, start + count):
+        step = {"id": "p", "kind": "predict", "name": "intents", "input": "x", "output": "pickup", "confidence": 0.9}
+        words: dict[str, Any] = {"corrected_output": f"At Main Street. {right}"} if n % corrects == 0 else {}
+        found += [
+            trace(n, input=WORDED[n % len(WORDED)].format(n=n), output="At Main Street.", spans=[step, {"id": "a", "kind": "llm"}]),
+            said(n, name="thumb", score=0, comment=comments[n % len(comments)], **words),
+        ]  # fmt: skip
+    return found
+
+
+def test_two_causes_that_share_an_intent_are_two_clusters(workspace: Workspace) -> None:
+    found = turned(workspace, complaints(FEE, 0, 24), complaints(CARD, 100, 18))
+    parted = [each for each in found.values() if each.fingerprint.topic]
+    assert [each.failures for each in parted] == [18]
+    assert "`card`" in parted[0].name
+    assert sum(each.failures for each in found.values()) == 42
+    grown = turned(workspace, complaints(CARD, 200, 6), complaints(FEE, 300, 6))
+    assert {name: each.failures for name, each in grown.items() if each.fingerprint.topic} == {parted[0].name: 24}
+
+
+def test_one_cause_told_in_many_words_is_not_parted(workspace: Workspace) -> None:
+    found = turned(workspace, complaints(FEE, 0, 40))
+    assert not any(each.fingerprint.topic for each in found.values())
+
+
+def test_wishes_of_many_users_for_one_answer_are_one_cause(workspace: Workspace) -> None:
+    lines = [line for at, shop in enumerate(("Elm", "Harbour", "Mill"))
+             for line in complaints(("", ["for me it is another"]), 100 * at, 10, corrects=1)]  # fmt: skip
+    for line in lines:
+        if "corrected_output" in line:
+            line["corrected_output"] = f"At {('Elm', 'Harbour', 'Mill')[int(line['id'][1:]) // 100]} Street."
+    found = turned(workspace, lines)
+    assert not any(each.fingerprint.topic for each in found.values())

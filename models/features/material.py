@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -85,16 +85,17 @@ class Material:
     def with_siblings(self) -> "Material":
         """This cluster, or, where nobody said what would have been right, with the failures beside it where somebody did.
 
-        Beside it: the same last act or none, the same intent and scope, and no step failed there either.
+        Beside it: the same last act or none, the same intent, a channel of its own, and no step failed there either.
         """
         if not self.cases or len(self.cases) > SIBLINGS or any(self.corrections):
             return self
         mine = fingerprint(self.cases[0])
         if mine.kind != "agent" or mine.error_class != "none":
             return self
+        channels = {case.episode.trace.channel or "" for case in self.cases}
         known = {case.episode.trace.id for case in self.cases}
         beside = [_as_case(each) for each in self.batch if each.trace.id not in known and differing(each)]
-        alike = [case for case in beside if _is_beside(fingerprint(case), mine)]
+        alike = [case for case in beside if _is_beside(fingerprint(case), mine, channels)]
         return replace(self, cases=(*self.cases, *alike[:SIBLINGS])) if alike else self
 
 
@@ -111,8 +112,8 @@ def _as_case(episode: Episode) -> Case:
     )
 
 
-def _is_beside(other: Fingerprint, mine: Fingerprint) -> bool:
-    return (other.kind, other.error_class, other.intent, other.scope) == ("agent", "none", mine.intent, mine.scope)
+def _is_beside(other: Fingerprint, mine: Fingerprint, channels: Collection[str]) -> bool:
+    return (other.kind, other.error_class, other.intent) == ("agent", "none", mine.intent) and other.scope in channels
 
 
 def share(values: Iterable[bool | None]) -> float | None:
