@@ -6,7 +6,7 @@ The features are in `models.features`, one function each; what they add up to is
 from collections.abc import Collection, Sequence
 
 from models.deployment import Deployment
-from models.features import blame, context, memory, probes, reading, recall, support, tooling, weights
+from models.features import blame, causes, context, memory, probes, reading, recall, support, tooling, weights
 from models.features.material import Feature, Material
 from store.records import TARGETS, Case, Episode, Policy
 
@@ -22,7 +22,11 @@ FEATURES: dict[str, Feature] = {
     **recall.FEATURES,
     **blame.FEATURES,
     **support.FEATURES,
+    **causes.FEATURES,
 }
+
+OWN = frozenset({**support.FEATURES, **causes.FEATURES})
+"""Features of the cluster alone, without the failures beside it."""
 
 NOT_MEASURED: tuple[str, ...] = tuple(f"judge_{place}" for place in (*TARGETS, "none"))
 """What an optional judge says: present in every result, as None where there is no judge."""
@@ -45,7 +49,7 @@ def weigh(
     """
     material = Material(tuple(cases), tuple(satisfied), deployment, policy, tuple(batch))
     wider = material.with_siblings()
-    found = {name: feature(material if name in support.FEATURES else wider) for name, feature in FEATURES.items()
+    found = {name: feature(material if name in OWN else wider) for name, feature in FEATURES.items()
              if only is None or name in only}  # fmt: skip
     tried = {f"attempts_{target}": float(deployment.attempts.get(target, 0)) for target in TARGETS}
     return {**found, **tried, **dict.fromkeys(NOT_MEASURED)}

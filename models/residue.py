@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import HDBSCAN
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from models.corrections import differing
 from models.fingerprint import failing_step
-from models.residue_causes import of_one_cause
+from models.residue_causes import CHARACTERS, content_words, of_one_cause, wanted_change
 from models.steps import error_text, input_text
 from store.records import Case, Cluster, Fingerprint, Record
 
@@ -25,8 +25,6 @@ FEWEST = 5
 """Failures of a group at least."""
 MOST = 1500
 """Newest failures that are looked at together."""
-CHARACTERS = 2000
-"""Of one failure's text."""
 UNLIKE = 0.15
 """A group is one of its own where its texts are by so much closer to each other than to the rest, in cosine."""
 ALIKE = 0.35
@@ -114,19 +112,13 @@ def said(case: Case) -> Said:
 
 def said_of_answer(case: Case) -> Said:
     """What people said of the answer, without what was asked: of one intent that is worded in many ways for one cause."""
-    asked = _words(input_text(case.episode))
-    items = [item for item in differing(case.episode, case.signals) if not item.is_label]
+    asked = content_words(input_text(case.episode))
     comments = "\n".join(feedback.comment[:CHARACTERS] for feedback in case.episode.feedback if feedback.comment)
-    changes: set[str] = set()
-    if items:
-        served, right = _words(items[-1].served[:CHARACTERS]), _words(items[-1].corrected[:CHARACTERS])
-        changes = right - served - asked
-        if 2 * len(served & right) >= len(served):
-            changes |= {f"-{word}" for word in served - right}
-    text = " ".join(sorted((_words(comments) - asked) | {word for word in changes if word[0] != "-"}))
+    changes, _ = wanted_change(case)
+    text = " ".join(sorted((content_words(comments) - asked) | {word for word in changes if word[0] != "-"}))
     return Said(
         failure_id=case.failure.id, cluster_id=case.failure.cluster_id or "", source=case.failure.source, text=text,
-        changes=frozenset(changes),
+        changes=changes,
     )  # fmt: skip
 
 
@@ -149,7 +141,7 @@ def regroup(
     them = [each for each in them if each.text or each.changes] if answers else them
     if len(them) < FEWEST:
         return []
-    words = [_words(each.text) | each.changes for each in them]
+    words = [content_words(each.text) | each.changes for each in them]
     x = _vectors(words, seed=seed)
     if x is None:
         return []
@@ -276,7 +268,7 @@ def _topic(them: Sequence[Said], places: Sequence[int]) -> tuple[str, ...]:
     others: Counter[str] = Counter()
     sources: dict[str, set[str]] = defaultdict(set)
     for at, each in enumerate(them):
-        words = _words(each.text)
+        words = content_words(each.text)
         (counts if at in inside else others).update(words)
         if at in inside and each.source != _UNKNOWN:
             for word in words:
@@ -289,8 +281,3 @@ def _topic(them: Sequence[Said], places: Sequence[int]) -> tuple[str, ...]:
     }
     best = sorted((word for word in telling if telling[word] > 0), key=lambda word: (-telling[word], word))
     return tuple(best[:WORDS])
-
-
-def _words(text: str) -> set[str]:
-    cleaned = "".join(each if each.isalpha() else " " for each in text.casefold())
-    return {word for word in cleaned.split() if 2 < len(word) < 25 and word not in ENGLISH_STOP_WORDS}

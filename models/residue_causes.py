@@ -10,12 +10,44 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.preprocessing import normalize
 
+from models.corrections import differing
+from models.steps import input_text
+from store.records import Case
+
+CHARACTERS = 2000
+"""Of one failure's text."""
 TOGETHER = 0.3
 """Cosine of two centres from which their groups are one."""
 NOW_AND_THEN = 0.2
 """Share of a group that uses another's words, from which the two are one."""
+
+
+def content_words(text: str) -> set[str]:
+    """The words of a text that say something: letters only, three and more.
+
+    >>> sorted(content_words("The 3 parcels are at Elm Street!"))
+    ['elm', 'parcels', 'street']
+    """
+    cleaned = "".join(each if each.isalpha() else " " for each in text.casefold())
+    return {word for word in cleaned.split() if 2 < len(word) < 25 and word not in ENGLISH_STOP_WORDS}
+
+
+def wanted_change(case: Case) -> tuple[frozenset[str], bool]:
+    """The words the last correction of the answer adds, and whether it keeps half of the answer and more.
+
+    Then also those it takes out, with a hyphen before them: what two users want in one place is one question.
+    """
+    items = [item for item in differing(case.episode, case.signals) if not item.is_label]
+    if not items:
+        return frozenset(), False
+    served, right = content_words(items[-1].served[:CHARACTERS]), content_words(items[-1].corrected[:CHARACTERS])
+    added = right - served - content_words(input_text(case.episode))
+    if 2 * len(served & right) < max(1, len(served)):
+        return frozenset(added), False
+    return frozenset(added | {f"-{word}" for word in served - right}), True
 
 
 def of_one_cause(

@@ -79,6 +79,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
     },
     NONE: {
         "policy_too": 6.0,
+        "several_causes": 12.0,
         "contradiction": 4.0,
         "cross_user_conflict": 0.3,
         "label_noise": 3.0,
@@ -111,6 +112,7 @@ PHRASES: Mapping[str, str] = {
     "same_user": "failures come from few users",
     **{f"judge_{place}": "the judge says so" for place in ("context", "memory", "tooling", "weights", NONE)},
     "policy_too": "a policy is stated beside an error",
+    "several_causes": "people want several things of such answers, and nothing says which",
     "users_differ": "different users want different answers",
     "agreed": "different users want the same change",
     "misread": "the same answer of the model was corrected for such inputs",

@@ -315,3 +315,30 @@ def test_formats_of_dates_are_read_and_others_are_not(declared: str, value: str,
     schema: dict[str, Any] = {"properties": {"day": {"type": "string", "format": declared}}}
     found = violations({"day": value}, schema)
     assert [each.keyword for each in found] == (["format"] if broken else [])
+
+
+def asked_of_pickup(name: str, user: str, right: str | None = None, comment: str | None = None) -> Case:
+    given = [{"score": 0.0}, *([{"name": "correction", "corrected_output": right}] if right else [])]
+    given += [{"comment": comment}] if comment else []
+    return case(
+        name, source=user, user=user, input="where do I get it", output="At the Main Street shop.", feedback=given
+    )
+
+
+def test_several_causes_beside_a_cluster_that_nobody_corrected() -> None:
+    fee = [asked_of_pickup(f"f{n}", f"u{n}", "At the Main Street shop, a fee is due.") for n in range(4)]
+    card = [asked_of_pickup(f"c{n}", f"v{n}", "At the Main Street shop, bring your card.") for n in range(3)]
+    wish = [
+        asked_of_pickup(f"w{n}", f"w{n}", f"At the {shop} Street shop.")
+        for n, shop in enumerate(("Elm", "Mill", "Dock"))
+    ]
+    mute = [asked_of_pickup(f"m{n}", f"m{n}", comment="wrong") for n in range(3)]
+
+    def several(*beside: Case) -> float | None:
+        batch = [each.episode for each in beside]
+        return weigh(mute, (), deployment=Deployment(), policy=Policy(), batch=batch)["several_causes"]
+
+    assert several(*fee, *card) == pytest.approx(3 / 7)
+    assert several(*fee) == several(*wish) == 0.0
+    assert several() is None
+    assert evidence(*fee, *card)["several_causes"] is None

@@ -94,7 +94,7 @@ def policy_too(material: Material) -> float | None:
 
 
 def agreed(material: Material) -> float | None:
-    """Mean share of the words a correction adds that at least half of the other users' corrections add too; 0 to 1.
+    """Mean share of the words a correction adds that more than half of the other users' corrections add too; 0 to 1.
 
     A correction that also adds a word most of them do not, but for words that say nothing, counts 0: the sentence may be
     everybody's, what it asks for is not. Of answers in free text, where no step failed. None below three users with a

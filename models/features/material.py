@@ -18,6 +18,8 @@ from store.records import Case, Episode, Failure, Fingerprint, Policy, Span
 
 _SENTENCE = re.compile(r"[.!?;:|]\s+|\n+")
 _WORD = re.compile(r"\w+")
+_IDENTIFIER = 4
+"""Digits of a word from which it is an identifier."""
 _NAMES = frozenset({"id", "predicate", "subject", "key", "name", "type", "scope", "source", "user"})
 """Fields of a record that say what it is about, not what it says."""
 SIBLINGS = 100
@@ -160,12 +162,16 @@ def values_in(record: JsonValue) -> list[str]:
 
 
 def added_words(item: Comparison, episode: Episode) -> frozenset[str]:
-    """The words, folded, that a correction has and neither what was served nor what was asked."""
-    return _words(item.corrected) - _words(item.served) - _words(input_text(episode))
+    """The words, folded, that a correction has and neither what was served nor what was asked.
+
+    Words with four digits and more are left out: an identifier is of one case, and nobody's wish.
+    """
+    added = _words(item.corrected) - _words(item.served) - _words(input_text(episode))
+    return frozenset(word for word in added if sum(letter.isdigit() for letter in word) < _IDENTIFIER)
 
 
 def shared_words(added: Sequence[tuple[str, frozenset[str]]]) -> list[frozenset[str] | None]:
-    """Of each user's words those that at least half of the other users' have too; None: nobody else said anything.
+    """Of each user's words those that more than half of the other users' have too; None: nobody else said anything.
 
     >>> each = [("ann", frozenset({"want", "fish"})), ("bob", frozenset({"want", "tofu"})), ("cy", frozenset({"want"}))]
     >>> [sorted(words or ()) for words in shared_words(each)]
@@ -179,7 +185,7 @@ def shared_words(added: Sequence[tuple[str, frozenset[str]]]) -> list[frozenset[
     found: list[frozenset[str] | None] = []
     for user, words in added:
         others = len(added) - count[user]
-        both = (word for word in words if 2 * (every[word] - own[user][word]) >= others)
+        both = (word for word in words if 2 * (every[word] - own[user][word]) > others)
         found.append(frozenset(both) if others else None)
     return found
 

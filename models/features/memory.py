@@ -81,7 +81,7 @@ def users_differ(material: Material) -> float | None:
     """Mean share of other users' corrections of like answers that want something else altogether; 0 to 1.
 
     Like: an input with a cosine of at least 0.5. Something else: no word in common among those each correction adds, but for
-    those that at least half of the other users add. None below three users with a correction in words. Example: asked where
+    those that more than half of the other users add. None below three users with a correction in words. Example: asked where
     to pick up, each of eight users names another shop, whether or not in the same sentence: 1.
     """
     said = [
