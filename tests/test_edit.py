@@ -65,6 +65,19 @@ def test_a_rule_that_says_the_opposite_goes_to_a_person(workspace: Workspace, ac
         edit(workspace, "context", "add", value={"action": action, "argument": argument})
 
 
+@pytest.mark.parametrize(
+    "first", [{**RULE, "argument": "Items can be returned within 30 days."}, {"text": "Return items within 30 days"}]
+)
+def test_a_rule_with_another_number_of_the_same_thing_names_the_one_in_force(workspace: Workspace, first: Any) -> None:
+    key = edit(workspace, "context", "add", value=first).operations[0].key
+    newer = {**RULE, "argument": "Items may be returned within 14 days"}
+    with pytest.raises(Refused, match=rf'{key} says another number \(day\).*30 days.*"replaces": "{key}"'):
+        edit(workspace, "context", "add", value=newer)
+    edit(workspace, "context", "add", value={**newer, "argument": "Electronics, as an exception, within 14 days"})
+    edit(workspace, "context", "retire", key=key)
+    edit(workspace, "context", "add", value=newer)
+
+
 def test_rules_of_scopes_that_never_meet_do_not_conflict(workspace: Workspace) -> None:
     edit(workspace, "context", "add", value={**RULE, "action": "say"})
     edit(workspace, "context", "add", value={**RULE, "action": "never_say", "scope": {"intent": "status"}})

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from models.detector import detect
 from models.evidence import FEATURES, NOT_MEASURED, Deployment, argument_repairs, weigh
 from models.normalise import NORMALISERS, normalise, repair
-from models.router import PRIOR
 from models.schema import argument_schema, violations
 from store.records import Case, Episode, Failure, Feedback, Policy, Rule, Span, Trace
 
@@ -122,52 +121,6 @@ def test_normative_and_first_person_read_what_people_said() -> None:
     assert evidence(mute)["normative"] is None
     usual = case("4", feedback=[{"score": 0.0, "comment": "Leave it at Oak Street as always"}])
     assert evidence(usual)["normative"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("I always want the window seat, I told you", (0.0, 1.0)),
-        ("The aisle, always for me", (0.0, 1.0)),
-        ("My parcels never go to the neighbour", (0.0, 1.0)),
-        ("I told you, you must always ask for the receipt", (1.0, 1.0)),
-        ("Always ask for the receipt", (1.0, 0.0)),
-    ],
-)
-def test_what_always_holds_for_the_speaker_is_a_wish_and_no_policy(said: str, expected: tuple[float, float]) -> None:
-    found = evidence(case("1", feedback=[{"score": 0.0, "comment": said}]))
-    assert (found["normative"], found["first_person"]) == expected
-
-
-def test_an_authority_who_says_always_states_a_policy() -> None:
-    said = [{"score": 0.0, "comment": "I always want the order number asked for"}]
-    assert evidence(case("1", feedback=said, source="ann", authority=True))["normative"] == 1.0
-
-
-def wishes(sentence: str, *wanted: str) -> list[Case]:
-    """One correction of the same answer a user."""
-    return [
-        case(f"{at}", source=f"u{at}", user=f"u{at}", input="book my usual trip", output="It is booked.",
-             feedback=[{"score": 0.0}, {"name": "correction", "corrected_output": sentence.format(each)}])
-        for at, each in enumerate(wanted)
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "wanted", [("vegan menu", "window seat", "quiet room", "late breakfast"), ("vegan menu", "window seat") * 3]
-)
-def test_one_sentence_with_another_wish_of_each_user_is_no_agreement(wanted: tuple[str, ...]) -> None:
-    found = evidence(*wishes("I always want the {}, I told you", *wanted))
-    assert found["agreed"] == 0.0
-    assert (found["users_differ"] or 0) >= 0.5
-    given = PRIOR.probabilities(found, Deployment())
-    assert max(given, key=lambda name: given[name]) == "memory"
-
-
-def test_one_sentence_of_all_users_is_agreement() -> None:
-    found = evidence(*wishes("A receipt is needed{}", "", "", "", " please"))
-    assert found["agreed"] == pytest.approx(15 / 16)
-    assert found["users_differ"] == 0.0
 
 
 def test_rule_gap_is_one_without_rules_and_zero_for_a_rule_that_says_it() -> None:
@@ -315,30 +268,3 @@ def test_formats_of_dates_are_read_and_others_are_not(declared: str, value: str,
     schema: dict[str, Any] = {"properties": {"day": {"type": "string", "format": declared}}}
     found = violations({"day": value}, schema)
     assert [each.keyword for each in found] == (["format"] if broken else [])
-
-
-def asked_of_pickup(name: str, user: str, right: str | None = None, comment: str | None = None) -> Case:
-    given = [{"score": 0.0}, *([{"name": "correction", "corrected_output": right}] if right else [])]
-    given += [{"comment": comment}] if comment else []
-    return case(
-        name, source=user, user=user, input="where do I get it", output="At the Main Street shop.", feedback=given
-    )
-
-
-def test_several_causes_beside_a_cluster_that_nobody_corrected() -> None:
-    fee = [asked_of_pickup(f"f{n}", f"u{n}", "At the Main Street shop, a fee is due.") for n in range(4)]
-    card = [asked_of_pickup(f"c{n}", f"v{n}", "At the Main Street shop, bring your card.") for n in range(3)]
-    wish = [
-        asked_of_pickup(f"w{n}", f"w{n}", f"At the {shop} Street shop.")
-        for n, shop in enumerate(("Elm", "Mill", "Dock"))
-    ]
-    mute = [asked_of_pickup(f"m{n}", f"m{n}", comment="wrong") for n in range(3)]
-
-    def several(*beside: Case) -> float | None:
-        batch = [each.episode for each in beside]
-        return weigh(mute, (), deployment=Deployment(), policy=Policy(), batch=batch)["several_causes"]
-
-    assert several(*fee, *card) == pytest.approx(3 / 7)
-    assert several(*fee) == several(*wish) == 0.0
-    assert several() is None
-    assert evidence(*fee, *card)["several_causes"] is None

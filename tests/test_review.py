@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flows.edit import edit
 from flows.review import approve, defer, reject, reroute
 from flows.rollback import rollback
 from flows.turn import turn
@@ -74,6 +75,25 @@ def test_a_normaliser_is_live_after_approval(workspace: Workspace) -> None:
     [policy] = content(workspace, live(workspace).tooling)["policies"]
     assert (policy["tool"], policy["normalisers"]) == ("update_order", {"order_id": ["prefix:#"]})
     assert (done.live, done.version, done.undo) == (True, live(workspace).tooling, f"filmroom undo {done.change}")
+
+
+def test_an_approval_against_a_rule_in_force_names_it_and_can_replace_it(workspace: Workspace) -> None:
+    correction = waiting_in(workspace, "context")
+    edit(
+        workspace,
+        "context",
+        "add",
+        key="rule_1",
+        value={"action": "instruct", "argument": "Items can be returned within 30 days."},
+    )
+    newer = {"argument": "Items may be returned within 14 days."}
+    with pytest.raises(Refused, match=r'rule_1 says another number \(day\).*"replaces": "rule_1"'):
+        approve(workspace, correction, answer=newer["argument"])
+    done = approve(workspace, correction, answer={**newer, "replaces": "rule_1"})
+    assert [rule["argument"] for rule in content(workspace, live(workspace).context)["rules"]] == [newer["argument"]]
+    assert done.change is not None
+    undo(workspace, done.change)
+    assert [rule["id"] for rule in content(workspace, live(workspace).context)["rules"]] == ["rule_1"]
 
 
 def test_a_rule_is_the_reviewers_own_sentence(workspace: Workspace) -> None:

@@ -92,9 +92,10 @@ def test_what_was_made_or_never_weighed_names_nothing(decision: str) -> None:
 @pytest.fixture
 def workspace(tmp_path: Path, store_url: str) -> Iterator[Workspace]:
     """Two tooling clusters that wait, and answers of a model that nobody labelled."""
+    intent = {"id": "q", "kind": "predict", "name": "topics", "input": "hi", "output": "orders"}
     step = {"id": "p", "kind": "predict", "name": "intents", "input": "hi", "output": "status", "confidence": 0.4}
     other = [
-        dict(line, channel="app") if line["type"] == "trace" else line
+        dict(line, spans=[intent, *line["spans"]]) if line["type"] == "trace" else line
         for n in range(50, 54)
         for line in bad_argument(n)
     ]

@@ -70,7 +70,7 @@ def propose(cluster: Cluster, material: Material) -> Proposal:
 
 def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposal:
     """The entry completed: a sentence becomes an `instruct`; an object gives `action`, `argument` and, if need be, `scope`, or
-    a `note`, or an `example`."""
+    a `note`, or an `example`; `replaces` names the entry that it takes the place of."""
     operation = proposal.operations[0]
     if operation.verb == "retire":
         return proposal
@@ -78,28 +78,32 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
         raise NotAllowed(f"this correction needs an answer first: {proposal.needs_answer}")
     kind, given = _given(answer)
     key = operation.key if kind == "rule" else derived_id(kind, operation.key)
-    return _signed(proposal, operation, kind, key, {**_about(kind, operation), **given, "author": reviewer})
+    signed = _signed(proposal, operation, kind, key, {**_about(kind, operation), **given, "author": reviewer})
+    return _replacing(signed, answer, reviewer)
 
 
 def apply(
     connection: Connection, current: Release, operations: Sequence[Operation], *, correction_id: str, now_us: int
 ) -> Served:
-    """Add, edit or retire entries. Raises Refused where a rule that can hold at the same time says the opposite, or the same."""
+    """Add, edit or retire entries. Raises Refused where a rule or note that can hold at the same time says the opposite, another
+    number of the same thing, or the same."""
     document = content(connection, current.context)
     gone = {operation.key for operation in operations if operation.verb == "retire"}
-    rules = [Rule(**each) for each in document["rules"] if each["id"] not in gone]
+    entries = [*document["rules"], *document.get("notes", ())]
+    said = [_as_rule(each["id"], each) for each in entries if each["id"] not in gone]
     for operation in operations:
-        if operation.verb == "retire" or section_of(operation)[0] != "rules":
+        if operation.verb == "retire" or section_of(operation)[0] == "examples":
             continue
-        rule = Rule(id=operation.key, **operation.value)
-        against = conflict(rule, rules)
+        rule = _as_rule(operation.key, operation.value)
+        against = conflict(rule, said)
         if against is not None:
             other, why = against
             raise Refused(
-                f"rule {other.id} says {why} ({other.action}: {other.argument[:200]}): a person decides; "
-                f"`filmroom edit context retire {other.id}` first, or reject this"
+                f"{other.id} says {why} ({other.action}: {other.argument[:200]}): a person decides; to replace it, "
+                f'answer as JSON with "replaces": "{other.id}", or `filmroom edit context retire {other.id}` first; or '
+                "reject this, or word it as an exception"
             )
-        rules.append(rule)
+        said.append(rule)
     return serve(connection, current, "context", changed(document, operations, section_of), now_us=now_us)
 
 
@@ -147,7 +151,7 @@ def _given(answer: JsonValue) -> tuple[str, dict[str, Any]]:
     example = answer.get("example")
     if isinstance(example, dict):
         return "ex", {**scope, **example}
-    return "rule", dict(answer)
+    return "rule", {"action": "instruct", **{name: value for name, value in answer.items() if name != "replaces"}}
 
 
 def _about(kind: str, operation: Operation) -> dict[str, Any]:
@@ -166,6 +170,27 @@ def _signed(proposal: Proposal, operation: Operation, kind: str, key: str, value
         "ex": lambda: f"example: {value.get('input')} -> {value.get('output')}",
     }[kind]()
     return proposal.model_copy(update={"operations": (filled,), "needs_answer": None, "summary": summary})
+
+
+def _replacing(proposal: Proposal, answer: JsonValue, reviewer: str) -> Proposal:
+    """The proposal, which also retires the entry that the answer says it replaces."""
+    replaced = answer.get("replaces") if isinstance(answer, dict) else None
+    if replaced is None:
+        return proposal
+    if not isinstance(replaced, str) or replaced.split("_", 1)[0] not in ENTRIES:
+        raise NotAllowed(
+            f"replaces must be the id of one entry, such as rule_12ab34: `filmroom live` shows them, not {replaced!r}"
+        )
+    gone = Operation(target="context", verb="retire", key=replaced, signed_by=reviewer)
+    summary = f"{proposal.summary} (in place of {replaced})"
+    return proposal.model_copy(update={"operations": (*proposal.operations, gone), "summary": summary})
+
+
+def _as_rule(key: str, value: dict[str, Any]) -> Rule:
+    """What an entry tells the model, as a rule: a note is a sentence like another."""
+    if "text" not in value:
+        return Rule(**{**value, "id": key})
+    return Rule(id=key, scope=value.get("scope", {}), action="instruct", argument=value["text"], author=value["author"])
 
 
 def new_key(value: dict[str, Any]) -> str:
