@@ -35,6 +35,9 @@ LABEL_S = 40
 FEW = 5
 """Failures of a cluster that a person is asked about: as many as a contrast needs at least."""
 
+MOSTLY = 0.5
+"""Share of failures with a correction from which a person is shown what could be done, sure or not."""
+
 OUTCOMES: tuple[str, ...] = (*TARGETS, NONE)
 
 
@@ -90,12 +93,18 @@ class RulePrior:
     def probabilities(self, evidence: Mapping[str, float | None], deployment: Deployment) -> dict[str, float]:
         """Probability of each target and of `none`; sums to 1. A target the deployment lacks gets 0.
 
-        Each earlier attempt that failed to hold multiplies its target by (1 - 0.9) / (1 - 0.3).
+        Each earlier attempt that failed to hold multiplies its target by (1 - 0.9) / (1 - 0.3). Where most failures have a
+        correction that says what is right and nothing speaks for `none`, it is at most as likely as the likeliest place.
         """
-        logits = {
-            outcome: self.base[outcome] + math.fsum(self.contributions(evidence, outcome).values())
-            for outcome in OUTCOMES
-        }
+        added = {outcome: self.contributions(evidence, outcome) for outcome in OUTCOMES}
+        logits = {outcome: self.base[outcome] + math.fsum(each.values()) for outcome, each in added.items()}
+        places = [logits[target] for target in TARGETS if deployment.has(target)]
+        if (
+            places
+            and (evidence.get("answered") or 0.0) >= MOSTLY
+            and not any(value > 0 for value in added[NONE].values())
+        ):
+            logits[NONE] = min(logits[NONE], max(places))
         return settled(logits, deployment)
 
 

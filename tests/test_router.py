@@ -76,6 +76,16 @@ def test_thumbs_alone_need_an_answer() -> None:
     assert "nobody said what would have been right" in found.reason
 
 
+def test_where_nothing_speaks_for_none_a_person_is_shown_the_likeliest_place() -> None:
+    said = {"rule_gap": 1.0, "answered": 1.0}
+    found = decide(said, deployment=FULL, policy=Policy(), failures=3)
+    assert (found.target, found.runner_up, found.certified) == ("context", "none", False)
+    assert decide({"rule_gap": 1.0}, deployment=FULL, policy=Policy(), failures=3).target is None
+    assert decide({**said, "label_noise": 0.2}, deployment=FULL, policy=Policy(), failures=3).target is None
+    tried = Deployment(models={"router": None}, attempts={"context": 1})
+    assert decide(said, deployment=tried, policy=Policy(), failures=3).target is None
+
+
 def test_contradictions_and_single_failures_ask_a_person_and_say_so() -> None:
     found = decide({"contradiction": 1.0, "answered": 1.0}, deployment=FULL, policy=Policy(), failures=1)
     assert "the corrections contradict each other; it is a single failure" in found.reason
