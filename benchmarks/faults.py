@@ -23,7 +23,7 @@ from benchmarks.fault_clusters import clustered
 from benchmarks.fault_scenario import Draw, Family
 from benchmarks.fault_shop import DAY_US, MODEL, START_US, TOOLS
 from benchmarks.fault_truth import Stream, streamed, valid_targets
-from models.abstention import Certificate, certify
+from models.abstention import Certificate, Sent, certify, kind_of
 from models.deployment import Deployment
 from models.detector import detect, is_failure, judge
 from models.evidence import weigh
@@ -123,7 +123,7 @@ def certified(rows: Sequence[Judged], reviews: int, resamplings: int) -> dict[st
     the certified one.
     """
     choices, scores = np.array([row.choice for row in rows]), np.array([row.score for row in rows])
-    right = np.array([row.right for row in rows])
+    right, kinds = np.array([row.right for row in rows]), np.array([kind_of(row.evidence) for row in rows])
     generator = np.random.default_rng(0)
     coverage, risks = [], []
     for _ in range(resamplings):
@@ -131,12 +131,13 @@ def certified(rows: Sequence[Judged], reviews: int, resamplings: int) -> dict[st
         drawn, rest = order[: min(reviews, len(rows) * 4 // 5)], order[min(reviews, len(rows) * 4 // 5) :]
         passed = np.zeros(len(rows), dtype=bool)
         judged = {
-            target: [(float(scores[at]), bool(right[at])) for at in drawn if choices[at] == target]
+            target: [Sent(float(scores[at]), bool(right[at]), kinds[at]) for at in drawn if choices[at] == target]
             for target in TARGETS
         }
         for target, given in certify(judged, risks=dict.fromkeys(TARGETS, RISK), confidence=CONFIDENCE).items():
             if isinstance(given, Certificate):
-                passed[rest[(choices[rest] == target) & (scores[rest] >= given.threshold)]] = True
+                sure = (scores >= given.threshold) & ~np.isin(kinds, given.without)
+                passed[rest[((choices == target) & sure)[rest]]] = True
         coverage.append(float(passed[rest].mean()))
         if passed.any():
             risks.append(float(1 - right[passed].mean()))

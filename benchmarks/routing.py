@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.attribution import Line, read_lines
 from benchmarks.routing_baselines import BASELINES, Probabilities
-from models.abstention import Certificate, certify
+from models.abstention import Certificate, Sent, certify, kind_of
 from models.deployment import Deployment
 from models.evidence import weigh
 from models.learned_router import TrainingRow, fit_router
@@ -46,6 +46,8 @@ class Decided:
     line: Line
     choice: str
     score: float
+    kind: str = ""
+    """As certificates tell clusters apart."""
 
     @property
     def right(self) -> bool:
@@ -115,12 +117,14 @@ ROUTERS: dict[str, Router] = {
 HEADLINE = "rules only"
 
 
-def decide_all(lines: Sequence[Line], probabilities: Sequence[Probabilities]) -> list[Decided]:
+def decide_all(
+    lines: Sequence[Line], probabilities: Sequence[Probabilities], evidence: Sequence[Evidence] | None = None
+) -> list[Decided]:
     order = (*TARGETS, NONE)
     found = []
-    for line, given in zip(lines, probabilities, strict=True):
+    for line, given, weighed in zip(lines, probabilities, evidence or [{}] * len(lines), strict=True):
         choice = min(given, key=lambda name: (-given[name], order.index(name)))
-        found.append(Decided(line, choice, given[choice]))
+        found.append(Decided(line, choice, given[choice], kind_of(weighed)))
     return found
 
 
@@ -167,17 +171,18 @@ def certified(decided: Sequence[Decided], reviews: int, resamplings: int, seed: 
     rows = [each for each in decided if each.line.clear]
     choices, scores = np.array([d.choice for d in rows]), np.array([d.score for d in rows])
     right, sources = np.array([d.right for d in rows]), np.array([d.line.source for d in rows])
+    kinds = np.array([d.kind for d in rows])
     generator = np.random.default_rng(seed)
     passed = np.zeros((resamplings, len(rows)), dtype=bool)
     for draw in range(resamplings):
         drawn = generator.integers(0, len(rows), reviews)
         judged = {
-            target: [(float(scores[at]), bool(right[at])) for at in drawn if choices[at] == target]
+            target: [Sent(float(scores[at]), bool(right[at]), kinds[at]) for at in drawn if choices[at] == target]
             for target in TARGETS
         }
         for target, given in certify(judged, risks=dict.fromkeys(TARGETS, RISK), confidence=CONFIDENCE).items():
             if isinstance(given, Certificate):
-                passed[draw] |= (choices == target) & (scores >= given.threshold)
+                passed[draw] |= (choices == target) & (scores >= given.threshold) & ~np.isin(kinds, given.without)
     risks = _risks(passed, right)
     return {
         "coverage": float(passed.mean()),
@@ -211,7 +216,7 @@ def _mean(values: Sequence[float | bool | None]) -> float:
 def measure(lines: Sequence[Line], resamplings: int) -> dict[str, Any]:
     """Every figure of the table."""
     evidence = evidence_of(lines)
-    decided = {name: decide_all(lines, router(lines, evidence)) for name, router in ROUTERS.items()}
+    decided = {name: decide_all(lines, router(lines, evidence), evidence) for name, router in ROUTERS.items()}
     for name, baseline in BASELINES.items():
         decided[name] = decide_all(lines, baseline(lines))
     ours = decided[HEADLINE]

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from flows.router_versions import InForce, in_force
 from flows.workspace import Workspace
-from models.abstention import Certificate, NotCertified, certify
+from models.abstention import Certificate, NotCertified, Sent, certify, kind_of
 from models.audit_monitor import Audit, audit, tightened
 from models.router import NONE, Router
 from store.records import TARGETS, Target
@@ -71,7 +71,11 @@ def _certified(workspace: Workspace, now: InForce, scores: Mapping[str, Mapping[
     sent = {target: [each for each in decided if _first(scores[each.correction_id]) == target] for target in TARGETS}
     judged = {
         target: [
-            (scores[each.correction_id][target], each.place == target and each.held is not False)
+            Sent(
+                scores[each.correction_id][target],
+                each.place == target and each.held is not False,
+                kind_of(each.evidence),
+            )
             for each in sent[target]
         ]
         for target in TARGETS
@@ -81,14 +85,14 @@ def _certified(workspace: Workspace, now: InForce, scores: Mapping[str, Mapping[
     for target in TARGETS:
         counts[target] = len(sent[target])
         blind = [pair for each, pair in zip(sent[target], judged[target], strict=True) if each.audited]
-        audits[target] = audit([is_right for _, is_right in blind], risk=risks[target])
-        wrong = [score for score, is_right in blind if not is_right]
+        audits[target] = audit([seen.right for seen in blind], risk=risks[target])
+        wrong = [seen.score for seen in blind if not seen.right]
         certificates[target] = tightened(given[target], audits[target], wrong)
     passing = sum(
-        score >= certificate.threshold
+        seen.score >= certificate.threshold and seen.kind not in certificate.without
         for target, certificate in certificates.items()
         if isinstance(certificate, Certificate)
-        for score, _ in judged[target]
+        for seen in judged[target]
     )
     return Calibration(
         in_force=now,

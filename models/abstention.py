@@ -1,11 +1,22 @@
 """When may a decision go without a person? A threshold with a certificate, or the reason why there is none."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from scipy.stats import beta
 
 from store.records import Record, Target
+
+
+class Sent(NamedTuple):
+    """One calibration cluster: the score of the decision, whether it was right, and what kind of cluster it is."""
+
+    score: float
+    right: bool
+    kind: str = ""
+    """As `kind_of` names it."""
 
 
 class Certificate(Record):
@@ -25,11 +36,14 @@ class Certificate(Record):
     confidence: float
     together: tuple[str, ...] = ()
     """Places that the certificate is of together, their calibration clusters taken as one; empty: of one place."""
+    without: tuple[str, ...] = ()
+    """Kinds of cluster of this place that are wrong too often, and are not certified."""
 
     @property
     def statement(self) -> str:
         """What is certified, and under which condition."""
         over = f" over {', '.join(self.together)} together" if self.together else ""
+        over += f", without {', '.join(self.without)}" if self.without else ""
         return (
             f"with probability at least {self.confidence:.0%} over the calibration draw, at most {self.risk:.0%} of"
             " auto-routed clusters are in a place where the fix would not hold, while clusters stay exchangeable"
@@ -73,6 +87,30 @@ def upper_bound(wrong: int, total: int, *, confidence: float) -> float:
     if wrong >= total:
         return 1.0
     return float(beta.ppf(confidence, wrong + 1, total - wrong))
+
+
+def lower_bound(wrong: int, total: int, *, confidence: float) -> float:
+    """Clopper-Pearson one-sided lower bound of a share, 0 to 1; 0.0 where nothing wrong was seen.
+
+    >>> round(lower_bound(22, 22, confidence=0.9), 2)
+    0.9
+    """
+    return float(beta.ppf(1 - confidence, wrong, total - wrong + 1)) if wrong else 0.0
+
+
+def kind_of(evidence: Mapping[str, float | None]) -> str:
+    """What failed in most of a cluster: a model's `prediction`, a step with an error of a class, or the whole `answer`.
+
+    >>> kind_of({"model_step": 1.0}), kind_of({"error_auth": 0.8, "error_none": 0.2}), kind_of({})
+    ('prediction', 'auth error', 'answer')
+    """
+    if (evidence.get("model_step") or 0.0) >= 0.5:
+        return "prediction"
+    errors = {
+        name.removeprefix("error_"): value or 0.0 for name, value in evidence.items() if name.startswith("error_")
+    }
+    most = max(sorted(errors), key=lambda name: errors[name], default="none")
+    return "answer" if most == "none" else f"{most} error"
 
 
 def minimum_for(risk: float, confidence: float) -> int:
@@ -124,32 +162,47 @@ def threshold(
 
 
 def certify(
-    sent: Mapping[Target, Sequence[tuple[float, bool]]], *, risks: Mapping[Target, float], confidence: float
+    sent: Mapping[Target, Sequence[Sent]], *, risks: Mapping[Target, float], confidence: float
 ) -> dict[Target, Certificate | NotCertified]:
-    """The certificate of each place, from the score and the outcome of every calibration cluster that was sent there.
+    """The certificate of each place, from every calibration cluster that was sent there.
 
-    Places of the same risk are also tested together, as one sequence of scores: few clusters of each add up. That
+    Places of the same risk are also tested together, as one sequence of scores: few clusters of each add up. Kinds of
+    cluster that are clearly wrong too often in a place, by the lower bound of their share, are left out of it. That
     certificate counts where it lets more calibration clusters pass than those of the places alone, but for a place in which
     more than twice the risk of what passes is wrong. What it bounds is the share over all of them, not in each.
     """
-    own = {target: _threshold(pairs, risks[target], confidence) for target, pairs in sent.items()}
+    own = {target: _threshold(found, risks[target], confidence) for target, found in sent.items()}
     found = dict(own)
     for risk in sorted(set(risks.values())):
         group = tuple(target for target in sent if risks[target] == risk)
-        given = _threshold([pair for target in group for pair in sent[target]], risk, confidence)
-        if len(group) < 2 or not isinstance(given, Certificate):
+        worst = {target: _worst_kinds(sent[target], risk, confidence) for target in group}
+        pool = {target: [each for each in sent[target] if each.kind not in worst[target]] for target in group}
+        given = _threshold([each for target in group for each in pool[target]], risk, confidence)
+        if not isinstance(given, Certificate) or (len(group) < 2 and not any(worst.values())):
             continue
         if given.clusters <= sum(each.clusters for target in group if isinstance(each := own[target], Certificate)):
             continue
-        for target in group:
-            passing = [right for score, right in sent[target] if score >= given.threshold]
+        together = tuple(target for target in group if pool[target] or not sent[target])
+        share = given.clusters / sum(len(sent[target]) for target in group)
+        for target in together:
+            passing = [each.right for each in pool[target] if each.score >= given.threshold]
             if len(passing) - sum(passing) <= 2 * risk * max(len(passing), 1):
-                found[target] = given.model_copy(update={"together": group})
+                found[target] = given.model_copy(
+                    update={"together": together, "without": worst[target], "coverage": share}
+                )
     return found
 
 
-def _threshold(pairs: Sequence[tuple[float, bool]], risk: float, confidence: float) -> Certificate | NotCertified:
-    scores, held = [score for score, _ in pairs], [right for _, right in pairs]
+def _worst_kinds(sent: Sequence[Sent], risk: float, confidence: float) -> tuple[str, ...]:
+    wrong: dict[str, list[bool]] = defaultdict(list)
+    for each in sent:
+        wrong[each.kind].append(not each.right)
+    bounds = {kind: lower_bound(sum(seen), len(seen), confidence=confidence) for kind, seen in wrong.items()}
+    return tuple(sorted(kind for kind, bound in bounds.items() if bound > risk))
+
+
+def _threshold(sent: Sequence[Sent], risk: float, confidence: float) -> Certificate | NotCertified:
+    scores, held = [each.score for each in sent], [each.right for each in sent]
     return threshold(scores, held, risk=risk, confidence=confidence, minimum=minimum_for(risk, confidence))
 
 

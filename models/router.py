@@ -6,9 +6,9 @@ The prior stands until there are verdicts to fit a model to; its version says so
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeGuard
+from typing import Protocol
 
-from models.abstention import Certificate, NotCertified, minimum_for
+from models.abstention import Certificate, NotCertified, kind_of, minimum_for
 from models.cost_order import HOLDS_IF_RIGHT, SEEMS_IF_WRONG, cheapest_order
 from models.deployment import Deployment
 from models.rules import BASE, NONE, PHRASES, WEIGHTS
@@ -146,7 +146,10 @@ def decide(
     first, second = ranked[0], ranked[1]
     target = next((name for name in TARGETS if name == first), None)
     given = certificates.get(target) if certificates and target else None
-    certificate = given if _reaches(given, probabilities[first]) and not _doubts(first, evidence, failures) else None
+    reached = _reaches(given, probabilities[first], kind_of(evidence))
+    certificate = (
+        given if isinstance(given, Certificate) and reached and not _doubts(first, evidence, failures) else None
+    )
     to_yes = _to_yes(first, evidence, deployment=deployment, policy=policy, failures=failures)
     return Decision(
         probabilities=probabilities,
@@ -203,6 +206,8 @@ def _who(
     if certificate is not None:
         return f"It goes without a person, at or above {certificate.threshold:.2f}: {certificate.statement}"
     reasons = _doubts(first, evidence, failures)
+    if not reasons and isinstance(given, Certificate) and (kind := kind_of(evidence)) in given.without:
+        reasons = [f"{first} is certified, but not where the {kind} failed"]
     if not reasons and isinstance(given, Certificate):
         reasons = [f"it is below {given.threshold:.2f}, from where {first} is certified"]
     if not reasons and isinstance(given, NotCertified) and given.clusters:
@@ -210,8 +215,8 @@ def _who(
     return f"A person decides: {'; '.join(reasons or ['nothing is calibrated yet'])}"
 
 
-def _reaches(given: Certificate | NotCertified | None, probability: float) -> TypeGuard[Certificate]:
-    return isinstance(given, Certificate) and probability >= given.threshold
+def _reaches(given: Certificate | NotCertified | None, probability: float, kind: str) -> bool:
+    return isinstance(given, Certificate) and probability >= given.threshold and kind not in given.without
 
 
 def _doubts(first: str, evidence: Mapping[str, float | None], failures: int) -> list[str]:

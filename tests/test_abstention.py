@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from models.abstention import Certificate, NotCertified, certify, minimum_for, threshold, upper_bound
+from models.abstention import Certificate, NotCertified, Sent, certify, minimum_for, threshold, upper_bound
+from models.deployment import Deployment
 from models.profile import choose_profile
-from store.records import Target
+from models.router import decide
+from store.records import Policy, Target
 
 
 def test_twenty_two_clusters_without_an_error_certify_ten_percent() -> None:
@@ -91,7 +93,28 @@ RISKS: dict[Target, float] = {"context": 0.1, "memory": 0.1, "tooling": 0.1, "we
 
 
 def certified(sent: dict[Target, list[tuple[float, bool]]]) -> dict[Target, Certificate | NotCertified]:
-    return certify(sent, risks=RISKS, confidence=0.9)
+    return certify({name: [Sent(*pair) for pair in pairs] for name, pairs in sent.items()}, risks=RISKS, confidence=0.9)
+
+
+def test_a_kind_that_is_clearly_wrong_too_often_is_left_out_and_named() -> None:
+    bad = [Sent(0.95, at % 2 == 0, "answer") for at in range(20)]
+    sent: dict[Target, list[Sent]] = {
+        "context": [*bad, *(Sent(0.9, right=True, kind="auth error") for _ in range(15))],
+        "memory": [Sent(0.8, right=True, kind="answer")] * 15, "tooling": [], "weights": [],
+    }  # fmt: skip
+    found = certify(sent, risks=RISKS, confidence=0.9)
+    context, memory = found["context"], found["memory"]
+    assert isinstance(context, Certificate)
+    assert isinstance(memory, Certificate)
+    assert (context.without, memory.without, context.clusters) == (("answer",), (), 30)
+    assert "without answer" in context.statement
+    given = {"normative": 1.0, "rule_gap": 1.0, "agreed": 1.0, "answered": 1.0}
+    decided = {kind: decide({**given, f"error_{kind}": 1.0}, deployment=Deployment(), policy=Policy(), failures=9,
+                            certificates=found)
+               for kind in ("none", "auth")}  # fmt: skip
+    assert {kind: (each.target, each.certified) for kind, each in decided.items()} == {
+        "none": ("context", False), "auth": ("context", True)}  # fmt: skip
+    assert "context is certified, but not where the answer failed" in decided["none"].reason
 
 
 def test_few_clusters_of_each_place_add_up_to_one_certificate() -> None:
@@ -126,9 +149,9 @@ def test_common_certificates_exceed_their_risk_no_more_often_than_promised() -> 
     generator = np.random.default_rng(0)
     exceeded = 0
     for _ in range(400):
-        sent: dict[Target, list[tuple[float, bool]]] = {}
+        sent: dict[Target, list[Sent]] = {}
         for target in RISKS:
-            sent[target] = [(1.0, bool(generator.random() >= 0.12)) for _ in range(20)]
+            sent[target] = [Sent(1.0, bool(generator.random() >= 0.12), f"kind {at % 4}") for at in range(20)]
         sent["weights"] = []
-        exceeded += any(isinstance(each, Certificate) for each in certified(sent).values())
+        exceeded += any(isinstance(each, Certificate) for each in certify(sent, risks=RISKS, confidence=0.9).values())
     assert exceeded / 400 <= 0.1 + 3 * (0.09 / 400) ** 0.5
