@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from flows.calibration import Calibration, calibrate
 from flows.channels import join_channels
+from flows.due import is_due
 from flows.judge import Judge
 from flows.residue import regroup_residue
 from flows.router_versions import learn
@@ -20,7 +21,7 @@ from models.fingerprint import cluster_name, fingerprint
 from models.judge_opinion import CASES as SHOWN
 from models.router import Decision, decide
 from models.way import ways_to_decide
-from store.corrections import attempts, open_correction, put_correction, put_route, route_of
+from store.corrections import attempts, put_correction, put_route
 from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
 from store.ledger import record_event
 from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, RouterEvent, Target
@@ -35,8 +36,6 @@ SATISFIED = 300
 """Newest satisfied traces that clusters are compared with."""
 BATCH_SEEN = 300
 """Newest failing traces that a broken component would show in."""
-GROWTH = 1.5
-"""A waiting correction is routed again when its cluster has grown by this factor."""
 
 
 class Clustered(Record):
@@ -123,7 +122,7 @@ def route(workspace: Workspace) -> Routed:
     learnt = learn(workspace)
     with workspace.store.read() as connection:
         calibration = calibrate(workspace, connection)
-        pending = [each for each in clusters_of(connection, workspace.project) if _is_due(connection, workspace, each)]
+        pending = [each for each in clusters_of(connection, workspace.project) if is_due(connection, workspace, each)]
         fine = satisfied_ids(connection, workspace.project, limit=SATISFIED) if pending else []
         neighbours = episodes(connection, fine)
         batch = _failing(connection, workspace) if pending else []
@@ -158,29 +157,6 @@ def _judged(workspace: Workspace, judge: Judge, each: Cluster) -> dict[str, floa
     with workspace.store.read() as connection:
         cases = cases_of(connection, each.id, SHOWN)
     return judge.evidence(each.name, cases)
-
-
-def _is_due(connection: Connection, workspace: Workspace, each: Cluster) -> bool:
-    if each.failures < workspace.policy.min_cluster:
-        return False
-    newest = open_correction(connection, each.id)
-    if newest is None or newest.state == "reverted":
-        return newest is None or not each.no_single_place
-    decided = route_of(connection, newest.id)
-    seen = 0 if decided is None else decided.failures
-    if newest.state == "proposed" and (each.failures < seen or _is_too_narrow(newest, each)):
-        return True
-    if newest.state in ("proposed", "deferred", "rejected"):
-        return each.failures >= max(seen + 1, seen * GROWTH)
-    learns = newest.proposal is not None and newest.proposal.target == "weights"
-    return learns and each.failures > seen
-
-
-def _is_too_narrow(newest: Correction, each: Cluster) -> bool:
-    """Whether it proposes something for one channel, of a cluster that is about every channel by now."""
-    operations = newest.proposal.operations if newest.proposal is not None else ()
-    scopes = [operation.value.get("scope") for operation in operations]
-    return not each.fingerprint.scope and any(isinstance(scope, dict) and "channel" in scope for scope in scopes)
 
 
 def _failing(connection: Connection, workspace: Workspace) -> list[Episode]:

@@ -48,6 +48,11 @@ def test_one_sentence_with_another_wish_of_each_user_is_no_agreement(wanted: tup
     assert max(given, key=lambda name: given[name]) == "memory"
 
 
+def test_one_wish_of_several_users_is_still_their_own() -> None:
+    found = evidence(*wishes("I always want the vegan menu, I told you{}", "", "", "", ""))
+    assert (found["agreed"], found["normative"], found["first_person"]) == (0.0, 0.0, 1.0)
+
+
 def test_one_sentence_of_all_users_is_agreement() -> None:
     found = evidence(*wishes("A receipt is needed{}", "", "", "", " please"))
     assert found["agreed"] == pytest.approx(15 / 16)

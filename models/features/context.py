@@ -97,18 +97,25 @@ def agreed(material: Material) -> float | None:
     """Mean share of the words a correction adds that more than half of the other users' corrections add too; 0 to 1.
 
     A correction that also adds a word most of them do not, but for words that say nothing, counts 0: the sentence may be
-    everybody's, what it asks for is not. Of answers in free text, where no step failed. None below three users with a
-    correction. Example: three users each add "A receipt is needed" to another order's answer: 1; each writes "I want my
-    parcel at" and another shop: 0.
+    everybody's, what it asks for is not. So does one that says what always holds for the speaker. Of answers in free text,
+    where no step failed. None below three users with a correction. Example: three users each add "A receipt is needed" to
+    another order's answer: 1; each writes "I want my parcel at" and another shop: 0.
     """
     added = [
-        (case.episode.trace.user or case.episode.trace.id, added_words(items[-1], case.episode))
+        (
+            case.episode.trace.user or case.episode.trace.id,
+            added_words(items[-1], case.episode),
+            not case.failure.authority and HABIT.search(items[-1].corrected) is not None,
+        )
         for case, items, error in zip(material.cases, material.corrections, material.error_classes, strict=True)
         if items and not items[-1].is_label and error == "none"
     ]
-    if len({user for user, _ in added}) < AGREEING:
+    if len({user for user, *_ in added}) < AGREEING:
         return None
-    return mean(_agreement(words, common) for (_, words), common in zip(added, shared_words(added), strict=True))
+    return mean(
+        0.0 if is_own else _agreement(words, common)
+        for (_, words, is_own), common in zip(added, shared_words([each[:2] for each in added]), strict=True)
+    )
 
 
 def version_assoc(material: Material) -> float | None:
