@@ -58,6 +58,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
         "stale_read": 2.5,
         "first_person": 2.0,
         "unremembered": 3.0,
+        "batch_silence": -3.0,
         "normative": -0.5,
         "agreed": -1.5,
         "model_step": -1.0,
@@ -88,6 +89,7 @@ WEIGHTS: Mapping[str, Mapping[str, float]] = {
 }
 """Log-weight a feature adds per unit to each outcome; a feature that was not measured adds nothing.
 
+What a service that brings nothing for anybody did not bring was not forgotten: silence takes `unremembered` back.
 An error by itself weighs little: a tool that rightly refuses a wrong call is no tool to mend (of 94 annotated failures
 with an exception 15 were the tool's).
 """

@@ -146,3 +146,16 @@ def test_a_conflict_with_staff_is_held_and_settled_by_a_reviewers_own_word(works
             reroute(workspace, row["correction"], to="memory")
         reroute(workspace, row["correction"], to="memory", answer={"predicate": "shop", "value": "Oak"})
         assert facts(workspace) == [("u3", "shop", "Oak")]
+
+
+def test_what_always_holds_for_each_user_goes_to_memory_in_their_own_words(workspace: Workspace) -> None:
+    wanted = ("vegan menu", "window seat", "quiet room", "late breakfast", "extra pillow", "early flight")
+    lines = [corrected(50 + n, f"w{n}", f"I always want the {each}, I told you", asked="book my usual trip")
+             for n, each in enumerate(wanted)]  # fmt: skip
+    take_in(workspace, *lines)
+    turn(workspace)
+    [row] = review_queue(workspace.store)
+    assert row["target"] == "memory"
+    item = review_item(workspace.store, row["correction"])
+    assert item["summary"].startswith("Remember for 6 users: ")
+    assert 'said = "I always want the' in item["summary"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
+from models.features.context import HABIT
 from models.features.material import Material
 from models.features.memory import speaks_of_self
 from models.steps import text_of
@@ -144,6 +145,8 @@ def _said(case: Case) -> list[tuple[str, JsonValue]]:
             return list(corrected.items())
         if said.comment and speaks_of_self(said.comment):
             return [(SAID, said.comment)]
+        if isinstance(corrected, str) and HABIT.search(corrected):
+            return [(SAID, corrected)]
         asked = " ".join(text_of(case.episode.trace.input).split())[:ASKED]
         if corrected is not None and asked:
             return [(ANSWER, {"asked": asked, "answer": corrected})]
