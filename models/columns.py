@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
+from models.record_values import category, is_missing, number
+
 Floats = npt.NDArray[np.float64]
 Row = dict[str, JsonValue]
 
@@ -35,13 +37,13 @@ class Columns:
     def found(self, rows: Sequence[Row]) -> Self:
         """Learns the columns; text that is a number, such as a table's `"40"`, counts as that number, empty text as missing."""
         for name in sorted({name for row in rows for name in row}):
-            values = [row[name] for row in rows if not _is_missing(row.get(name))]
-            numbers = [_number(value) for value in values]
+            values = [row[name] for row in rows if not is_missing(row.get(name))]
+            numbers = [number(value) for value in values]
             if values and not any(map(math.isnan, numbers)):
                 known = np.array(numbers)
                 self.numeric[name] = float(np.median(known)), float(known.std()) or 1.0
             elif values:
-                counts = Counter(map(_category, values))
+                counts = Counter(map(category, values))
                 most = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_CATEGORIES]
                 self.categories[name] = sorted(most)
         return self
@@ -49,9 +51,9 @@ class Columns:
     def ordinal(self, rows: Sequence[Row]) -> Floats:
         """Shape (n, columns): numbers as they are, categories by their place; NaN where missing or never seen. For trees."""
         places = {name: {value: i for i, value in enumerate(values)} for name, values in self.categories.items()}
-        parts = [[_number(row.get(name)) for row in rows] for name in self.numeric]
+        parts = [[number(row.get(name)) for row in rows] for name in self.numeric]
         parts += [
-            [float(place[key]) if (key := _category(row.get(name))) in place else math.nan for row in rows]
+            [float(place[key]) if (key := category(row.get(name))) in place else math.nan for row in rows]
             for name, place in places.items()
         ]
         return np.array(parts, dtype=np.float64).reshape(len(parts), len(rows)).T
@@ -60,11 +62,11 @@ class Columns:
         """Shape (n, features) without NaN: standardised numbers with a mark where they were missing, categories one by one."""
         parts: list[list[float]] = []
         for name, (median, spread) in self.numeric.items():
-            known = [_number(row.get(name)) for row in rows]
+            known = [number(row.get(name)) for row in rows]
             parts.append([0.0 if math.isnan(value) else (value - median) / spread for value in known])
             parts.append([float(math.isnan(value)) for value in known])
         for name, values in self.categories.items():
-            parts += [[float(_category(row.get(name)) == value) for row in rows] for value in values]
+            parts += [[float(category(row.get(name)) == value) for row in rows] for value in values]
         return np.array(parts, dtype=np.float64).reshape(len(parts), len(rows)).T
 
     def parts(self) -> dict[str, Any]:
@@ -78,23 +80,3 @@ class Columns:
         found.numeric = {name: (float(pair[0]), float(pair[1])) for name, pair in parts["numeric"].items()}
         found.categories = {name: [str(value) for value in values] for name, values in parts["categories"].items()}
         return found
-
-
-def _is_missing(value: JsonValue) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _number(value: JsonValue) -> float:
-    """The finite number that a value is, or says as text; NaN where it is none."""
-    if not isinstance(value, int | float | str) or isinstance(value, bool):
-        return math.nan
-    try:
-        found = float(value)
-    except (ValueError, OverflowError):
-        return math.nan
-    return found if math.isfinite(found) else math.nan
-
-
-def _category(value: JsonValue) -> str:
-    """What a value is called; a missing one has no name."""
-    return "" if _is_missing(value) else str(value)

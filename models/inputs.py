@@ -4,6 +4,7 @@ import math
 
 from pydantic import JsonValue
 
+from models.record_values import is_missing, number
 from models.steps import parsed
 from store.records.identity import canonical_json
 from store.records.weights import DatasetRow
@@ -23,20 +24,11 @@ def input_key(row: DatasetRow) -> str:
         return value.strip().lower()
     if not isinstance(value, dict):
         return canonical_json(value).lower()
-    return canonical_json({name: _plain(each) for name, each in value.items() if not _is_missing(each)})
-
-
-def _is_missing(value: JsonValue) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
+    return canonical_json({name: _plain(each) for name, each in value.items() if not is_missing(each)})
 
 
 def _plain(value: JsonValue) -> JsonValue:
-    if not isinstance(value, int | float | str) or isinstance(value, bool):
-        return value
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
+    found = number(value)
+    if math.isnan(found):
         return value.strip().lower() if isinstance(value, str) else value
-    if not math.isfinite(number):
-        return str(value).strip().lower()
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found

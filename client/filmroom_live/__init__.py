@@ -5,8 +5,8 @@ It leaves everything else (logs, decisions, training) to filmroom, which runs in
 
 from filmroom_live.documents import Example, Fact, Note, Policy, Release, Rule
 from filmroom_live.live import Live, Status
-from filmroom_live.model import Prediction
 from filmroom_live.pinned import Pinned
+from filmroom_live.prediction import Prediction
 from filmroom_live.run_call import Outcome, run_call
 from filmroom_live.tool_call import Changed, ToolCall
 

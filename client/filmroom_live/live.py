@@ -15,10 +15,11 @@ from filmroom_live import model as in_process
 from filmroom_live.disk import read_whole, write_whole
 from filmroom_live.documents import NO_RELEASE, BadDocument, Fact, Release, Rule, read_document, read_release
 from filmroom_live.folder import FolderSource
-from filmroom_live.model import LoadedModel, Prediction
+from filmroom_live.model import LoadedModel
 from filmroom_live.nearest import Nearest
 from filmroom_live.outbox import Outbox
 from filmroom_live.pinned import Facts, Pinned
+from filmroom_live.prediction import Prediction
 from filmroom_live.remote import MAX_MODEL_BYTES, MAX_RELEASE_BYTES, Fetched, RemoteSource
 from filmroom_live.server import Unavailable
 from filmroom_live.tool_call import ToolCall

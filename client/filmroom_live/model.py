@@ -6,43 +6,23 @@ Needs scikit-learn and skops, which are looked for only when a model is loaded. 
 import hashlib
 import importlib
 import importlib.util
-import json
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from filmroom_live.documents import BadDocument
+from filmroom_live.prediction import LEAST, LOWEST, Prediction
+from filmroom_live.record_model import RecordModel
 
 FORMAT = 1
 """Version of the layout of a model file; another one is refused."""
-LOWEST = -1e9
-"""Score of a class that the classifier never saw."""
 TEXT_SCALE = 3.0
 """Weight of the text features beside the two standardised margins of the reject model."""
 TRUSTED = ["sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor", "sklearn.tree._tree.Tree"]
 """Arrays of scikit-learn's own trees, which skops does not trust by itself; as in `models/estimator.py`."""
-LEAST = 1e-12
-"""Least probability whose logarithm is taken."""
 
 
 class OnlyServed(BadDocument):
     """A kind of model that this client does not know: the server answers it."""
-
-
-class Prediction(NamedTuple):
-    """One answer of a model."""
-
-    label: str
-    """The most probable class, also where it is rejected."""
-    confidence: float
-    """In [0, 1]."""
-    rejected: bool
-    """Whether the input is held to belong to none of the classes."""
-
-    @property
-    def answer(self) -> str | None:
-        """The label served; None: rejected."""
-        return None if self.rejected else self.label
 
 
 class LoadedModel(Protocol):
@@ -170,82 +150,6 @@ class EstimatorTextModel(TextModel):
 
     def _raw(self, X: Any) -> Any:
         return self._numpy.log(self._numpy.maximum(self._classifier.predict_proba(X), LEAST))
-
-
-class RecordModel:
-    """A classifier of records, as `models/tabular_model.py` trains it."""
-
-    def __init__(self, parts: dict[str, Any]) -> None:
-        self._classes = [str(each) for each in parts["classes"]]
-        self._classifier = parts["classifier"]
-        self._temperature, self._threshold = float(parts["temperature"]), float(parts["threshold"])
-        self._numeric = {str(name): (float(a), float(b)) for name, (a, b) in parts["columns"]["numeric"].items()}
-        self._categories = {str(name): list(map(str, each)) for name, each in parts["columns"]["categories"].items()}
-        self._by_place = parts["params"]["learner"] in ("boosting", "forest")
-        self._numpy: Any = importlib.import_module("numpy")
-        self._threads: Any = importlib.import_module("threadpoolctl").ThreadpoolController()
-
-    def predict(self, text: str) -> Prediction:
-        """The answer to a record as JSON; what is no object counts as one without any value."""
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = {}
-        record = found if isinstance(found, dict) else {}
-        X = self._numpy.array([self._ordinal(record) if self._by_place else self._dense(record)])
-        with self._threads.limit(
-            limits=1
-        ):  # one record gains nothing from threads, and they would wait for a busy core
-            found_shares = self._classifier.predict_proba(X)
-        known = self._numpy.log(self._numpy.maximum(found_shares, LEAST))[0]
-        scores = dict(zip(map(str, self._classifier.classes_), map(float, known), strict=True))
-        best = max(self._classes, key=lambda label: scores.get(label, LOWEST))
-        total = sum(math.exp((score - scores[best]) * self._temperature) for score in scores.values())
-        return Prediction(best, 1 / total, 1 / total < self._threshold)
-
-    def _ordinal(self, record: dict[str, Any]) -> list[float]:
-        places = [
-            float(values.index(key)) if (key := _category(record.get(name))) in values else math.nan
-            for name, values in self._categories.items()
-        ]
-        return [*(_number(record.get(name)) for name in self._numeric), *places]
-
-    def _dense(self, record: dict[str, Any]) -> list[float]:
-        found: list[float] = []
-        for name, (median, spread) in self._numeric.items():
-            value = _number(record.get(name))
-            found += [0.0, 1.0] if math.isnan(value) else [(value - median) / spread, 0.0]
-        for name, values in self._categories.items():
-            found += [float(_category(record.get(name)) == value) for value in values]
-        return found
-
-
-def _number(value: Any) -> float:
-    if not isinstance(value, int | float | str) or isinstance(value, bool):
-        return math.nan
-    try:
-        found = float(value)
-    except (ValueError, OverflowError):
-        return math.nan
-    return found if math.isfinite(found) else math.nan
-
-
-def _category(value: Any) -> str:
-    return "" if value is None or (isinstance(value, str) and not value.strip()) else str(value)
-
-
-def as_text(given: str | Mapping[str, Any]) -> str:
-    """What a model is asked: a text as it is, a record as JSON; a number that is none counts as missing.
-
-    >>> as_text({"amount": float("nan"), "country": "DE"})
-    '{"amount": null, "country": "DE"}'
-    """
-    if isinstance(given, str):
-        return given
-    known = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in given.items()
-    }
-    return json.dumps(known, sort_keys=True)
 
 
 def _with_terms(parts: dict[str, Any]) -> Any:

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple, Protocol
 
 from filmroom_live.documents import Example, Fact, Release, Rule
 from filmroom_live.kept_facts import Whose
-from filmroom_live.model import LoadedModel, Prediction, as_text
+from filmroom_live.model import LoadedModel
 from filmroom_live.nearest import Nearest
+from filmroom_live.prediction import Prediction
+from filmroom_live.record_model import as_text
 from filmroom_live.rule_text import block, holds, knowledge, line, open_conditions
 from filmroom_live.tool_call import ToolCall, tool_call
 

@@ -1,0 +1,1 @@
+../client/filmroom_live/record_values.py
