@@ -76,7 +76,7 @@ def arrival(name: str, train: list[Pair], test: list[Pair], held_back: int, fold
     for night in range(NIGHTS):
         open_ = [label for label in classes if released.get(label, -9) <= night and by_class[label]]
         weights = [NEW_WEIGHT if 0 <= night - released.get(label, -9) < 2 else 1 for label in open_]
-        for label in rng.choices(open_, weights, k=A_NIGHT):
+        for label in rng.choices(open_, weights, k=A_NIGHT) if open_ else ():
             if by_class[label]:
                 texts.append(by_class[label].pop())
                 labels.append(label)

@@ -14,6 +14,8 @@ from flows.workspace import Workspace
 from models import gate
 from models.anchored_out_of_fold import AnchoredOutOfFold
 from models.arms import ARMS, Arm, Model, fit_arm, try_arms
+from models.collusion import groups_of
+from models.fitting import BASE
 from models.judged_rows import JudgedRow
 from models.judging import examples_of, judge_calibration, judge_rows
 from models.out_of_fold import OutOfFold
@@ -89,7 +91,12 @@ def _judge(
     model = refit(data.rows)
     # in profile `benchmark` a named reviewer, an authority, accepted every label
     questioned = data.rows if workspace.policy.reviewer is None else []
-    found, fits = influences(model, refit, data.base, questioned)
+    groups = (
+        ()
+        if data.task.kind == "tabular"
+        else groups_of([row for row in data.base if row.source == BASE], questioned, seed=data.task.seed)
+    )
+    found, fits = influences(model, refit, data.base, questioned, groups)
     out_of_fold.estimator_fits += model.estimator_fits + fits
     cases = judge_cases(workspace, data.name, data.live, model)
     return (*stages, gate.judge_sources(found), *cases), model

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from scipy import stats
 
+from models.collusion import groups_of
 from models.dataset import suspect_labels
 from store.records.production import Record
 from store.records.weights import DatasetRow
@@ -21,6 +22,9 @@ class SourceTrust(Record):
     labels: int
     disputed: int
     """Labels for which a model trained on the other rows prefers another one."""
+    together: int
+    """Sources, itself among them, that give one label to inputs which the base set gives one other, more often than chance
+    explains; 0: it is in no such group."""
     chance: float
     """Of so many disputed labels by luck, at the rate of the other sources."""
     held: int
@@ -38,18 +42,38 @@ def source_trust(
 ) -> tuple[SourceTrust, ...]:
     """All sources, doubtful ones first, then by labels; `rows` with the base set, `outcomes` as (held, failed).
 
-    A source is doubtful where its share of disputed labels exceeds that of the others (binomial, one-sided, Bonferroni over
+    A source is doubtful where it is one of an unusual group (`models.collusion`), or its share of
+    disputed labels exceeds that of the others (binomial, one-sided, Bonferroni over
     the sources). Authorities are counted and never called doubtful.
     """
     given = Counter(row.source for row in rows if row.source != "base")
     trusted = {row.source for row in rows if row.authority}
     disputed = Counter(rows[i].source for i in suspect_labels(rows, share=1.0, seed=seed))
-    found = [_of(source, given, disputed, trusted, outcomes.get(source, (0, 0))) for source in {*given, *outcomes}]
+    together = _together(rows, seed)
+    found = [
+        _of(source, given, disputed, trusted, outcomes.get(source, (0, 0)), together[source])
+        for source in {*given, *outcomes}
+    ]
     return tuple(sorted(found, key=lambda each: (not each.doubtful, -each.labels, each.source)))
 
 
+def _together(rows: Sequence[DatasetRow], seed: int) -> Counter[str]:
+    """Of each source in an unusual group, how many are in it."""
+    base = [row for row in rows if row.source == "base"]
+    found: Counter[str] = Counter()
+    for group in groups_of(base, [row for row in rows if row.source != "base"], seed=seed):
+        if group.unusual:
+            found |= Counter({source: len(group.sources) for source in group.sources})
+    return found
+
+
 def _of(
-    source: str, given: Counter[str], disputed: Counter[str], trusted: set[str], outcome: tuple[int, int]
+    source: str,
+    given: Counter[str],
+    disputed: Counter[str],
+    trusted: set[str],
+    outcome: tuple[int, int],
+    together: int,
 ) -> SourceTrust:
     labels, wrong = given[source], disputed[source]
     others = given.total() - labels
@@ -61,9 +85,10 @@ def _of(
         authority=source in trusted,
         labels=labels,
         disputed=wrong,
+        together=together,
         chance=chance,
         held=held,
         failed=failed,
         trust=(1 + held) / (2 + held + failed),
-        doubtful=source not in trusted and chance <= DOUBTFUL / max(1, len(given)),
+        doubtful=source not in trusted and (together > 0 or chance <= DOUBTFUL / max(1, len(given))),
     )

@@ -44,5 +44,6 @@ def trust(context: typer.Context, as_json: Json = False) -> None:
     doubtful = [each.source for each in found if each.doubtful]
     if doubtful:
         say(
-            f"doubtful: {', '.join(doubtful)}: the rest of the data contradicts their labels more often than chance does"
+            f"doubtful: {', '.join(doubtful)}: the rest of the data, or together the base set, contradicts their labels more often "
+            "than chance does"
         )
