@@ -48,7 +48,11 @@ def train(
         over = anchored_over(workspace, data, out_of_fold, arm)
         judged = judge_rows(arm, over or out_of_fold, data.served, incumbent=data.incumbent)
         stages, model = _judge(workspace, data, out_of_fold, arm, judged, over)
-        numbers = numbers if over is None else {**numbers, "anchor_lead": over.lead}
+        numbers = (
+            numbers
+            if over is None
+            else {**numbers, "anchor_lead": over.leads.among_known, "anchor_lead_new": over.leads.to_new}
+        )
         row = _told(workspace, data, arm.name, stages, numbers).model_copy(update={"examples": examples_of(judged)})
     row = row.model_copy(
         update={

@@ -5,8 +5,8 @@ turn right answers into wrong ones (Yan et al., Positive-Congruent Training, CVP
 class first of all, it says with a lead. How large a lead is asked for is chosen out of fold: `models.anchored_out_of_fold`.
 """
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,26 +19,37 @@ DEEPEST = 8
 """Models one behind another at the most; with one more the oldest goes."""
 
 
-class AnchoredModel:
-    """A champion and a challenger that overrules it where its lead exceeds `lead`, in log-odds; predicts like a `TextModel`."""
+class Leads(NamedTuple):
+    """By how much, in log-odds, a challenger must prefer its own answer."""
 
-    def __init__(self, champion: "Anchor", challenger: TextModel, lead: float) -> None:
-        self.champion, self.challenger, self.lead = champion, challenger, lead
+    among_known: float
+    """To turn one of the champion's classes into another, or into a rejection, or a rejection into one of them."""
+    to_new: float
+    """To give a class that the champion does not have: of these the champion is never right."""
+
+
+class AnchoredModel:
+    """A champion and a challenger that overrules it where its lead exceeds `leads`; predicts like a `TextModel`."""
+
+    def __init__(self, champion: "Anchor", challenger: TextModel, leads: Leads) -> None:
+        self.champion, self.challenger, self.leads = champion, challenger, leads
+        self._known = labels_of(champion)
         self.out_of_scope = challenger.out_of_scope
         self.estimator_fits = challenger.estimator_fits
 
     def predict(self, texts: Sequence[str]) -> tuple[Prediction, ...]:
         """One prediction a text, in order; an answer that stays has the confidence that the challenger gives it."""
-        return anchored(self.champion.predict(texts), self.challenger.considered(texts), self.lead)
+        return anchored(self.champion.predict(texts), self.challenger.considered(texts), self.leads, self._known)
 
     def parts(self) -> dict[str, Any]:
-        """Everything needed to rebuild it: the parts of both models and a number."""
+        """Everything needed to rebuild it: the parts of both models and two numbers."""
         kind = next(name for name, made in ANCHORS.items() if isinstance(self.champion, made))
         own = next(name for name, made in ANCHORS.items() if isinstance(self.challenger, made))
         return {
             "champion": {"kind": kind, "parts": self.champion.parts()},
             "challenger": {"kind": own, "parts": self.challenger.parts()},
-            "lead": self.lead,
+            "leads": list(self.leads),
+            "known": sorted(self._known),
         }
 
     @classmethod
@@ -47,7 +58,7 @@ class AnchoredModel:
         champion, challenger = (
             ANCHORS[parts[side]["kind"]].from_parts(parts[side]["parts"]) for side in ("champion", "challenger")
         )
-        return cls(champion, challenger, float(parts["lead"]))
+        return cls(champion, challenger, Leads(*map(float, parts["leads"])))
 
 
 Anchor = TextModel | ExceptionModel | AnchoredModel
@@ -61,13 +72,31 @@ ANCHORS: dict[str, Any] = {
 """By the name in a file; a subclass before its class."""
 
 
-def anchored(before: Sequence[Prediction], considered: Considered, lead: float) -> tuple[Prediction, ...]:
-    """The champion's predictions `before`, and the challenger's where it agrees or leads by more than `lead`."""
-    leads = leads_over([each.answer for each in before], considered)
+def anchored(
+    before: Sequence[Prediction], considered: Considered, leads: Leads, known: Collection[str]
+) -> tuple[Prediction, ...]:
+    """The champion's predictions `before`, and the challenger's where it agrees or leads by more than asked for; `known`: the
+    champion's classes."""
+    own = leads_over([each.answer for each in before], considered)
+    asked = [leads.to_new if is_new(each, known) else leads.among_known for each in considered.predictions]
     return tuple(
-        new if new.answer == old.answer or own > lead else _stays(old, considered, i)
-        for i, (old, new, own) in enumerate(zip(before, considered.predictions, leads, strict=True))
+        new if new.answer == old.answer or own[i] > asked[i] else _stays(old, considered, i)
+        for i, (old, new) in enumerate(zip(before, considered.predictions, strict=True))
     )
+
+
+def is_new(prediction: Prediction, known: Collection[str]) -> bool:
+    """Whether the answer is a class that the champion does not have."""
+    return prediction.answer is not None and prediction.answer not in known
+
+
+def labels_of(model: "Anchor") -> frozenset[str]:
+    """Every class that the model can answer."""
+    if isinstance(model, AnchoredModel):
+        return labels_of(model.champion) | labels_of(model.challenger)
+    if isinstance(model, ExceptionModel):
+        return labels_of(model.beneath) | model.labels
+    return frozenset(map(str, model.classes))
 
 
 def leads_over(answers: Sequence[str | None], considered: Considered) -> Floats:
@@ -101,7 +130,7 @@ def depth(model: Anchor) -> int:
 def _without_oldest(model: AnchoredModel) -> Anchor:
     if not isinstance(model.champion, AnchoredModel):
         return model.challenger
-    return AnchoredModel(_without_oldest(model.champion), model.challenger, model.lead)
+    return AnchoredModel(_without_oldest(model.champion), model.challenger, model.leads)
 
 
 def _stays(old: Prediction, considered: Considered, i: int) -> Prediction:

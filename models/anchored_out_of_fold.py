@@ -1,14 +1,17 @@
 """What a challenger anchored at the champion would answer to rows that it did not learn from, and how large its lead must be.
 
-The lead is the least at which the anchored answers to the new rows lose no more right ones than asked for. A row is judged with
-the lead that the rows of the other folds ask for; the model that is served has the lead of all of them.
+The leads are the least at which the anchored answers to the new rows lose no more right ones than asked for: one for classes that
+the champion does not have, and one for changes among those it has, shared out so that most is repaired. A row is judged with the
+leads that the rows of the other folds ask for; the model that is served has the leads of all of them.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from models.anchored import Anchor, AnchoredModel, anchored, leads_over
+from models.anchored import Anchor, AnchoredModel, Leads, anchored, is_new, labels_of, leads_over
 from models.dataset import text_of
 from models.fitting import ARMS, Arm, truth_of
 from models.out_of_fold import Answers, Asked, OutOfFold, Predictions, predictions_of
@@ -29,20 +32,21 @@ class AnchoredOutOfFold:
         self._plain, self._incumbent = plain, ARMS[incumbent]
         self._before = champion.predict([text_of(row) for row in self.new])
         self._asked = [(plain.positions(fold), plain.asked_in(arm, fold)) for fold in range(plain.folds)]
-        self._leads, self._lost = self._compared()
-        self.lead = least_lead(self._leads, self._lost, most=most)
+        self._known = labels_of(champion)
+        self._compared = self._compare()
+        self.leads = least_leads(self._compared, most=most)
 
     def model(self, challenger: TextModel) -> AnchoredModel:
         """What would be served: a challenger of all rows, anchored."""
-        return AnchoredModel(self.champion, challenger, self.lead)
+        return AnchoredModel(self.champion, challenger, self.leads)
 
     def answers(self, arm: Arm) -> Answers:
         """Answers to all new rows; only of the arm it was made for."""
         found: Answers = [None] * len(self.new)
         for positions, asked in self._asked:
             others = np.setdiff1d(np.arange(len(self.new)), positions)
-            lead = least_lead(self._leads[others], self._lost[others], most=self.most)
-            said = _anchored([self._before[i] for i in positions], asked, lead)
+            leads = least_leads(self._compared.of(others), most=self.most)
+            said = self._anchored([self._before[i] for i in positions], asked, leads)
             for i, prediction in zip(positions, said, strict=True):
                 found[i] = prediction.answer
         return found
@@ -59,21 +63,63 @@ class AnchoredOutOfFold:
         known = dict(zip(self.asked_base, before, strict=True))
         found: dict[int, Prediction] = {}
         for held, asked in self._plain.base_asked(arm, with_new=True):
-            found |= dict(zip(held, _anchored([known[i] for i in held], asked, self.lead), strict=True))
+            found |= dict(zip(held, self._anchored([known[i] for i in held], asked, self.leads), strict=True))
         return [found[i] for i in self.asked_base]
 
-    def _compared(self) -> tuple[Floats, Bools]:
-        """Of each new row the challenger's lead over the champion's answer, and whether following it loses a right one."""
-        leads, lost = np.zeros(len(self.new)), np.zeros(len(self.new), bool)
+    def _anchored(self, before: Sequence[Prediction], asked: Asked, leads: Leads) -> tuple[Prediction, ...]:
+        return anchored(before, asked, leads, self._known) if isinstance(asked, Considered) else asked
+
+    def _compare(self) -> "Compared":
+        found = Compared(np.zeros(len(self.new)), *(np.zeros(len(self.new), bool) for _ in range(3)))
         truths = [truth_of(row, self.task) for row in self.new]
         for positions, asked in self._asked:
             if not isinstance(asked, Considered):
                 continue
             before = [self._before[i].answer for i in positions]
-            leads[positions] = leads_over(before, asked)
-            pairs = zip(positions, before, predictions_of(asked), strict=True)
-            lost[positions] = [old == truths[i] != new.answer for i, old, new in pairs]
-        return leads, lost
+            found.leads[positions] = leads_over(before, asked)
+            for i, old, new in zip(positions, before, predictions_of(asked), strict=True):
+                found.lost[i] = old == truths[i] != new.answer
+                found.won[i] = old != truths[i] == new.answer
+                found.to_new[i] = is_new(new, self._known)
+        return found
+
+
+class Compared(NamedTuple):
+    """The challenger's own answers to the new rows beside the champion's; each of shape (n,)."""
+
+    leads: Floats
+    """By how much the challenger prefers its answer."""
+    lost: Bools
+    """Whether following it loses a right one."""
+    won: Bools
+    """Whether following it mends a wrong one."""
+    to_new: Bools
+    """Whether it is a class that the champion does not have."""
+
+    def of(self, rows: npt.NDArray[np.intp]) -> "Compared":
+        """The same of these rows alone."""
+        return Compared(self.leads[rows], self.lost[rows], self.won[rows], self.to_new[rows])
+
+
+def least_leads(found: Compared, *, most: int) -> Leads:
+    """The leads to ask for so that at most `most` of the rows lost have more, and as many as can be of those won do.
+
+    Losses are shared out between the two kinds of change; of shares that win as much the one with fewer losses among the
+    champion's own classes.
+
+    >>> leads, lost = np.array([3.0, 2.0, 1.0, 0.9]), np.array([False, True, False, True])
+    >>> least_leads(Compared(leads, lost, ~lost, np.array([True, True, True, False])), most=1)
+    Leads(among_known=0.9, to_new=0.0)
+    """
+    shares = []
+    for among_known in range(most + 1):
+        asked = Leads(
+            least_lead(found.leads[~found.to_new], found.lost[~found.to_new], most=among_known),
+            least_lead(found.leads[found.to_new], found.lost[found.to_new], most=most - among_known),
+        )
+        enough = found.leads > np.where(found.to_new, asked.to_new, asked.among_known)
+        shares.append((-int((found.won & enough).sum()), among_known, asked))
+    return min(shares)[2]
 
 
 def least_lead(leads: Floats, lost: Bools, *, most: int) -> float:
@@ -84,7 +130,3 @@ def least_lead(leads: Floats, lost: Bools, *, most: int) -> float:
     """
     ordered = np.sort(leads[lost])[::-1]
     return float(ordered[most]) if most < len(ordered) else 0.0
-
-
-def _anchored(before: Sequence[Prediction], asked: Asked, lead: float) -> tuple[Prediction, ...]:
-    return anchored(before, asked, lead) if isinstance(asked, Considered) else asked

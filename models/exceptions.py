@@ -30,6 +30,11 @@ class ExceptionModel:
         self._vectors: Any = None
         self._labels: Labels = np.array([], dtype=np.str_)
 
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels of the exceptions."""
+        return frozenset(map(str, self._labels))
+
     def fit(self, texts: Sequence[str], labels: Sequence[str]) -> Self:
         """Learns the exceptions from rows the model beneath did not train on; raises ValueError without rows."""
         if not texts:

@@ -17,7 +17,7 @@ from filmroom_live.documents import BadDocument, read_document, read_release
 from filmroom_live.model import load
 from filmroom_live.rule_text import plain
 from filmroom_live.tool_call import tool_call
-from models.anchored import AnchoredModel
+from models.anchored import AnchoredModel, Leads
 from models.artifacts import Manifest, artifact_path, environment, save
 from models.estimator_text_model import EstimatorTextModel
 from models.exceptions import ExceptionModel
@@ -52,14 +52,14 @@ def test_a_model_in_process_answers_as_in_filmroom(
     assert all(same(loaded.predict(text), expected) for text, expected in zip(asked, model.predict(asked), strict=True))
 
 
-@pytest.mark.parametrize("lead", [0.0, 1.0, 50.0])
-def test_an_anchored_model_in_process_answers_as_in_filmroom(tmp_path: Path, lead: float) -> None:
+@pytest.mark.parametrize("leads", [Leads(0.0, 0.0), Leads(1.0, 0.5), Leads(50.0, 0.0), Leads(50.0, 50.0)])
+def test_an_anchored_model_in_process_answers_as_in_filmroom(tmp_path: Path, leads: Leads) -> None:
     labels = ["status", "return"]
     texts = [f"{label} of order {n} please" for n in range(12) for label in labels]
     outside = [f"what is the weather in town {n}" for n in range(12)]
     old = TextModel(out_of_scope="other").fit(texts, labels * 12)
     new = TextModel(out_of_scope="other").fit([*texts, *outside], [*["return", "refund"] * 12, *["other"] * 12])
-    model = AnchoredModel(AnchoredModel(old, new, 0.5), new, lead)
+    model = AnchoredModel(AnchoredModel(old, new, Leads(0.5, 0.5)), new, leads)
     digest = save(model, tmp_path, Manifest(training="", arm="", code_version="", environment=environment()))
     loaded = load(artifact_path(tmp_path, digest).read_bytes(), digest)
     asked = [*texts, *outside, *TEXTS]

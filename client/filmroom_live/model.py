@@ -125,8 +125,11 @@ class TextModel:
         )
         return float(self._reject["model"].decision_function(mixed)[0] - self._reject["threshold"])
 
-    def over(self, text: str, before: Prediction, lead: float) -> Prediction:
-        """This model's answer where it is `before`'s or leads it by more than `lead`, in log-odds; else `before`'s."""
+    def over(self, text: str, before: Prediction, among_known: float, to_new: float, known: set[str]) -> Prediction:
+        """This model's answer where it is `before`'s or leads it by more than asked for, else `before`'s.
+
+        Asked for, in log-odds: `to_new` where the answer is a class that is not `known`, else `among_known`.
+        """
         X = self.features(text)
         scores = self._scores(X)
         own = self.predict(text)
@@ -137,7 +140,7 @@ class TextModel:
         leads = abs(self._inside(X, scores)) * scale
         if own.answer is not None and before.answer is not None:
             leads = odds[own.answer] - odds.get(before.answer, -math.inf)
-        if leads > lead:
+        if leads > (to_new if own.answer is not None and own.answer not in known else among_known):
             return own
         if before.rejected or before.label not in odds:
             return before
@@ -199,8 +202,9 @@ class AnchoredModel:
         }
         self._champion: LoadedModel = kinds[parts["champion"]["kind"]](parts["champion"]["parts"])
         self._challenger: TextModel = kinds[parts["challenger"]["kind"]](parts["challenger"]["parts"])
-        self._lead = float(parts["lead"])
+        self._among_known, self._to_new = map(float, parts["leads"])
+        self._known = {str(each) for each in parts["known"]}
 
     def predict(self, text: str) -> Prediction:
         """The challenger's answer where both agree or it leads, else the champion's."""
-        return self._challenger.over(text, self._champion.predict(text), self._lead)
+        return self._challenger.over(text, self._champion.predict(text), self._among_known, self._to_new, self._known)
