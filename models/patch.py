@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from models.calibration import LOWEST
 from models.dataset import text_of
 from models.fitting import Model, Task, truth_of
 from models.gate_stages import flips, global_, integrity, target
@@ -78,16 +79,17 @@ def not_applicable(model: Model, ground: Ground | None, rows: Rows, task: Task) 
     touched = touched_classes(rows, task)
     if any(row.label == task.out_of_scope for row in rows.taught):
         return "the correction is out of scope, which the reject model learns in a full retrain"
-    unknown = [label for label in touched if label not in set(model.classes)]
-    if unknown:
-        return f"{unknown[0]!r} is no class of the live model yet: a full retrain adds it"
     if len(touched) > MOST_TOUCHED:
         return f"the correction touches {len(touched)} classes, and {MOST_TOUCHED} at most are patched"
     return ""
 
 
 def make_patch(model: TextModel, ground: Ground, rows: Rows, *, task: Task) -> Patched:
-    """The model with the touched classes learnt from all rows; only where `not_applicable` has nothing to say."""
+    """The model with the touched classes learnt from all rows; only where `not_applicable` has nothing to say.
+
+    A class that the model does not have yet gets a column of its own.
+    """
+    model, ground = _grown(model, ground, touched_classes(rows, task))
     work = _Work(model, ground, rows, task)
     columns = work.columns(np.ones(len(work.labels), bool))
     held_columns = work.columns(~work.held_out)
@@ -108,6 +110,17 @@ def make_patch(model: TextModel, ground: Ground, rows: Rows, *, task: Task) -> P
         held=work.compared(decisions),
         estimator_fits=work.estimator_fits,
     )
+
+
+def _grown(model: TextModel, ground: Ground, touched: Sequence[str]) -> tuple[TextModel, Ground]:
+    """Both with the touched classes that they lack, which the model never answers yet."""
+    fresh = sorted(set(touched) - set(map(str, model.classes)))
+    if not fresh:
+        return model, ground
+    grown = model.with_classes(fresh)
+    decisions = np.full((len(ground.held), len(grown.classes)), LOWEST)
+    decisions[:, np.searchsorted(grown.classes, model.classes)] = ground.decisions
+    return grown, Ground(features=ground.features, held=ground.held, decisions=decisions)
 
 
 class _Work:
@@ -132,14 +145,16 @@ class _Work:
         self._scores = {label: scores[:, int(np.searchsorted(model.classes, label))] for label in touched}
 
     def columns(self, kept: Bools) -> dict[str, Column]:
-        """The columns of the touched classes over the rows `kept`."""
-        self.estimator_fits += len(self._scores)
+        """The columns of the touched classes over the rows `kept`; none of a class that has no row there."""
+        kept = kept & self._in_scope
+        taught = {label: scores for label, scores in self._scores.items() if (self.labels[kept] == label).any()}
+        self.estimator_fits += len(taught)
         return {
             label: refit_class(
-                self.X, self.labels == label, self.weights, scores, kept=kept & self._in_scope,
+                self.X, self.labels == label, self.weights, scores, kept=kept,
                 solver=LEARNERS[self.model.learner](self.model.seed),
             )
-            for label, scores in self._scores.items()
+            for label, scores in taught.items()
         }  # fmt: skip
 
     def replaced(self, decisions: Floats, columns: dict[str, Column], X: Any) -> Floats:

@@ -3,7 +3,7 @@
 Which representation and learner to try stands in `models.arms`, where it is stored in `models.artifacts`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Self
 
@@ -200,6 +200,25 @@ class TextModel:
             at = int(np.searchsorted(self.classes, label))
             coef[at], intercept[at] = weights, constant
         model._classifier.coef_, model._classifier.intercept_ = coef, intercept
+        return model
+
+    def with_classes(self, labels: Collection[str]) -> "TextModel":
+        """A copy that has these classes as well and never answers one: their columns are still to be learnt.
+
+        Only where `is_one_vs_rest`.
+        """
+        model = copy(self)
+        model._classifier, model.held_out, model.estimator_fits = copy(self._classifier), None, 0
+        model.classes = np.union1d(self.classes, np.array(sorted(labels), dtype=np.str_))
+        known = np.searchsorted(model.classes, self.classes)
+        coef = np.zeros((len(model.classes), self._classifier.coef_.shape[1]), order="F")
+        intercept = np.full(len(model.classes), LOWEST)
+        coef[known], intercept[known] = self._classifier.coef_, self._classifier.intercept_
+        model._classifier.classes_, model._classifier.coef_, model._classifier.intercept_ = (
+            model.classes,
+            coef,
+            intercept,
+        )
         return model
 
     def parts(self) -> dict[str, Any]:

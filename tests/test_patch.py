@@ -60,6 +60,21 @@ def test_a_class_refitted_from_its_active_rows_is_the_class_refitted_from_all() 
     assert np.abs(X @ column + constant - linear_scores(whole, X)[:, 0]).max() < 0.02
 
 
+def test_a_class_that_the_model_does_not_have_gets_a_column_of_its_own() -> None:
+    asked = [f"when has my {thing} {verb} at which label" for verb in ("left", "stock") for thing in THINGS]
+    taught = [DatasetRow(input=text, label="invoice", source=f"u{n}") for n, text in enumerate(asked)]
+    rows = Rows(base=BASE, learnt=(), taught=taught, served=["status"] * len(taught))
+    assert not_applicable(MODEL, ground(), rows, Task()) == ""
+    patched = make_patch(MODEL, ground(), rows, task=Task())
+    assert patched.model.classes.tolist() == ["invoice", "price", "return", "status", "stock"]
+    assert patched.taught.count("invoice") >= 12
+    assert patched.model.predict(["when has my lamp left at which label"])[0].label == "invoice"
+    texts = [str(row.input) for row in BASE]
+    grown = MODEL.with_classes(["invoice"])
+    assert grown.predict(texts) == MODEL.predict(texts)
+    assert TextModel.from_parts(patched.model.parts()).predict(asked) == patched.model.predict(asked)
+
+
 def test_a_patch_changes_only_the_columns_of_the_touched_classes() -> None:
     patched = make_patch(MODEL, ground(), ROWS, task=Task())
     X = MODEL.features([str(row.input) for row in BASE])
@@ -82,14 +97,9 @@ def test_what_judges_a_patch_was_not_learnt_by_it() -> None:
     assert {BASE[i].input for i, _, _ in patched.held} <= set(MODEL.held_out.texts if MODEL.held_out else ())
 
 
-@pytest.mark.parametrize(
-    ("model", "label", "why"),
-    [(TextModel(learner="complement_nb"), "return", "no linear one"), (TextModel(), "weather", "is no class of the live model")],
-)  # fmt: skip
-def test_what_cannot_be_patched_is_said(model: TextModel, label: str, why: str) -> None:
-    model.fit([str(row.input) for row in BASE], [row.label for row in BASE])
-    rows = Rows(BASE, (), [row.model_copy(update={"label": label}) for row in TAUGHT], ROWS.served)
-    assert why in not_applicable(model, ground(), rows, Task())
+def test_what_cannot_be_patched_is_said() -> None:
+    model = TextModel(learner="complement_nb").fit([str(row.input) for row in BASE], [row.label for row in BASE])
+    assert "no linear one" in not_applicable(model, ground(), ROWS, Task())
 
 
 def test_a_ground_is_kept_and_one_that_was_swapped_is_refused(tmp_path: Path) -> None:
