@@ -95,16 +95,14 @@ def play(bot: Bot, policy: str) -> tuple[Model, Stream]:
     """The whole stream under one policy: the model live at the end."""
     played = Stream()
     with tempfile.TemporaryDirectory(prefix="filmroom-arrival-") as folder:
-        night = [0]
+        nights = hint3.Nights()
         settings = hint3.settings_of(bot, Path(folder))
-        with open_workspace(
-            settings, actor="benchmark", clock=lambda: night[0] * 24 * hint3.HOUR_US, create=True
-        ) as workspace:
+        with open_workspace(settings, actor="benchmark", clock=nights, create=True) as workspace:
             found_model(workspace, MODEL)
             model = live_model(workspace, MODEL)
             size = -(-len(bot.texts) // NIGHTS)
             for start in range(0, len(bot.texts), size):
-                night[0] += 1
+                nights.number += 1
                 block = range(start, min(start + size, len(bot.texts)))
                 answers = hint3.answers_of(model, [bot.texts[i] for i in block])
                 played.answers += answers

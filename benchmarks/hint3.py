@@ -10,6 +10,7 @@ Bots are found by their files, `v1/BOT_subset_train.csv`. Scores are over blocks
 
 import argparse
 import csv
+import itertools
 import json
 import tempfile
 import time
@@ -23,6 +24,7 @@ from flows.training import training_rows
 from flows.turn import turn
 from flows.workspace import Workspace, open_workspace
 from models.arms import ARMS, DEFAULT_ARM, Model, Task, fit_arm
+from models.patch import PATCH
 from models.sequential import mcnemar_one_sided
 from store.ingest import ingest
 from store.records import DatasetRow, Retrain
@@ -89,19 +91,32 @@ def _table(path: Path) -> list[tuple[str, str]]:
         return [(row["sentence"], row["label"]) for row in csv.DictReader(file)]
 
 
+class Nights:
+    """A clock that stands in one night, a microsecond later whenever it is read: no two events are at one time."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._ticks = itertools.count()
+
+    @property
+    def began_us(self) -> int:
+        return self.number * 24 * HOUR_US
+
+    def __call__(self) -> int:
+        return self.began_us + next(self._ticks)
+
+
 def play(bot: Bot, policy: str) -> Stream:
     """The whole stream under one policy."""
     played = Stream()
     with tempfile.TemporaryDirectory(prefix="filmroom-hint3-") as folder:
         settings = settings_of(bot, Path(folder))
-        night = [0]
-        with open_workspace(
-            settings, actor="benchmark", clock=lambda: night[0] * 24 * HOUR_US, create=True
-        ) as workspace:
+        nights = Nights()
+        with open_workspace(settings, actor="benchmark", clock=nights, create=True) as workspace:
             found_model(workspace, MODEL)
             model = live_model(workspace, MODEL)
             for number, block in enumerate(bot.blocks):
-                night[0] = number + 1
+                nights.number = number + 1
                 answers = answers_of(model, [bot.texts[i] for i in block])
                 played.answers += answers
                 started = time.process_time()
@@ -163,12 +178,13 @@ def _ours(
         return None
     turn(workspace)
     with workspace.store.read() as connection:
-        newest = retrains_of(connection, workspace.project, MODEL, 1)[0]
-    played.fits += newest.decision in ("promoted", "refused")
-    played.estimator_fits += newest.estimator_fits
-    if newest.decision == "refused":
-        played.refusals.append(newest)
-    return live_model(workspace, MODEL) if newest.decision == "promoted" else None
+        past = retrains_of(connection, workspace.project, MODEL)
+    now_us = workspace.clock()
+    tonight = [each for each in past if each.at_us > now_us - 12 * HOUR_US]
+    played.fits += sum(each.decision in ("promoted", "refused") for each in tonight if each.arm != PATCH)
+    played.estimator_fits += sum(each.estimator_fits for each in tonight)
+    played.refusals += [each for each in tonight if each.decision == "refused"]
+    return live_model(workspace, MODEL) if any(each.decision == "promoted" for each in tonight) else None
 
 
 NIGHTS: dict[str, Callable[..., Model | None]] = {"never": _never, "nightly": _nightly, "ours": _ours}
