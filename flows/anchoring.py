@@ -20,11 +20,15 @@ from store.errors import ModelRefused
 def is_anchored(workspace: Workspace, data: TrainingData) -> bool:
     """Whether this model's candidates are anchored once enough right answers judge them.
 
-    Its champion answers here, its inputs are texts, and it is not patched: a patch needs one model's own columns.
+    Its champion answers here and its inputs are texts. A model that is patched needs its own columns for that, so that it is
+    anchored only after a plain candidate was refused for its flips.
     """
     if workspace.settings.weights[data.name].champion != "ours" or data.live is None or data.task.kind != "text":
         return False
-    return not patches(workspace, data.name, [row for row in data.base if row.source == BASE])
+    if not patches(workspace, data.name, [row for row in data.base if row.source == BASE]):
+        return True
+    stages = [stage for each in data.refused for stage in each.gate]
+    return any(stage.stage == "flips" and stage.verdict == "failed" for stage in stages)
 
 
 def anchored_over(
