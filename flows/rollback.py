@@ -81,7 +81,7 @@ def _restate(connection: Connection, workspace: Workspace, now: Release) -> None
         if state == "live" and each.correction_id:
             _close_later(connection, workspace, correction(connection, workspace.project, each.correction_id))
         record_event(connection, workspace.project, at_us=now.created_us, actor=workspace.actor, event=state,
-                     subject=each.id, reason=now.reason, causes=[now.id])  # fmt: skip
+                     subject=each.id, reason=now.reason, causes=[now.id], detail={"rollback": now.id})  # fmt: skip
 
 
 def _close_later(connection: Connection, workspace: Workspace, back: Correction) -> None:

@@ -1,5 +1,6 @@
 """Cluster and route: failures with the same fingerprint become one cluster, and each cluster gets a place, or a person."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,9 +22,10 @@ from models.fingerprint import cluster_name, fingerprint
 from models.judge_opinion import CASES as SHOWN
 from models.router import Decision, decide
 from models.way import ways_to_decide
+from store.changes import changes_of
 from store.corrections import attempts, put_correction, put_route
 from store.failures import cases_of, cluster_for, clusters_of, mark_changed, newest_failing, place_all, unclustered
-from store.ledger import record_event
+from store.ledger import events_of, record_event
 from store.records import TARGETS, Case, Cluster, Correction, Episode, Proposal, Record, Route, RouterEvent, Target
 from store.router_log import ROUTER, put_router_event
 from store.traces import episodes, satisfied_ids
@@ -169,7 +171,7 @@ def _route(
 ) -> Route:
     cases = cases_of(connection, each.id, CASES)
     history = attempts(connection, each.id)
-    deployment = workspace.deployment(connection, _failed_attempts(history))
+    deployment = workspace.deployment(connection, _failed_attempts(connection, history))
     deployment = deployment.model_copy(update={"calibration": around.calibration.counts})
     evidence = weigh(cases, around.satisfied, deployment=deployment, policy=workspace.policy, batch=around.batch)
     evidence |= said
@@ -245,12 +247,18 @@ def _unlearnt(cases: Sequence[Case], history: Sequence[Correction]) -> Sequence[
     return [case for case in cases if case.failure.trace_id not in learnt] or cases
 
 
-def _failed_attempts(history: Sequence[Correction]) -> dict[str, int]:
-    failed: dict[str, int] = {}
+def _failed_attempts(connection: Connection, history: Sequence[Correction]) -> dict[str, int]:
+    """Place to how often something was tried there and taken back. What went with a rollback of the whole release was not
+    judged, and what was closed before it was applied was not tried."""
+    failed: Counter[str] = Counter()
     for correction in history:
-        if correction.state == "reverted" and correction.proposal is not None:
-            failed[correction.proposal.target] = failed.get(correction.proposal.target, 0) + 1
-    return failed
+        if correction.state != "reverted" or correction.proposal is None:
+            continue
+        made = changes_of(connection, correction.project, correction_id=correction.id)
+        ends = [event for each in made for event in events_of(connection, correction.project, each.id)]
+        ended = [event for event in ends if event["event"] == "reverted"]
+        failed[correction.proposal.target] += bool(ended and not ended[-1]["detail"].get("rollback"))
+    return dict(+failed)
 
 
 def _as_route(

@@ -23,6 +23,10 @@ from store.records import Change, Episode, Hold, Record
 EXPOSURES = 5000
 """Newest judged traces that holds are computed over."""
 
+NOBODY_TOOK_IT = (
+    "; no trace since names a release (`release`, docs/live.md): if the program takes none, nothing was tried"
+)
+
 
 class Verified(Record):
     """The holds after this turn."""
@@ -100,6 +104,8 @@ def _verify(
     )
     if verdict.state == "failed" and watched.target != "weights":
         line += _take_back(connection, workspace, watched, verdict.sentence)
+        if not any(episode.trace.release for episode, _ in seen):
+            line += NOBODY_TOOK_IT
     return [line]
 
 

@@ -109,7 +109,7 @@ class RulePrior:
 
 
 def settled(logits: Mapping[str, float], deployment: Deployment) -> dict[str, float]:
-    """The probabilities of these log-weights among the places this deployment has, after its attempts that did not hold."""
+    """The probabilities of these log-weights among the places this deployment has, after its attempts that were taken back."""
     penalty = math.log((1 - HELD_IF_RIGHT) / (1 - HELD_IF_WRONG))
     open_ = {
         outcome: logit + penalty * max(0, deployment.attempts.get(outcome, 0))
@@ -228,7 +228,7 @@ def _doubts(first: str, evidence: Mapping[str, float | None], failures: int) -> 
     if first == NONE and not evidence.get("answered"):
         found.append("nobody said what would have been right")
     if evidence.get("attempts"):
-        found.append(f"{evidence['attempts']:.0f} earlier attempts did not hold")
+        found.append(f"{evidence['attempts']:.0f} earlier attempts were taken back")
     return found
 
 

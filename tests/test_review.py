@@ -258,6 +258,16 @@ def test_a_correction_that_failed_counts_against_its_place(workspace: Workspace)
     assert after < before
 
 
+def test_a_rollback_of_everything_counts_against_no_place(workspace: Workspace) -> None:
+    first, correction_id = live(workspace), waiting_in(workspace, "tooling")
+    before = review_item(workspace.store, correction_id)["probabilities"]["tooling"]
+    approve(workspace, correction_id)
+    rollback(workspace, first.id, reason="start over")
+    turn(workspace)
+    [again] = [row for row in review_queue(workspace.store) if row["name"].startswith("`update_order`")]
+    assert review_item(workspace.store, again["correction"])["probabilities"]["tooling"] == pytest.approx(before)
+
+
 def test_undo_is_refused_where_a_later_change_rests_on_it(workspace: Workspace) -> None:
     """The same fault on two channels makes two corrections with one policy: the first stays under the second."""
     first = approve(workspace, waiting_in(workspace, "tooling"))
