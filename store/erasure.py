@@ -1,7 +1,7 @@
 """Erasing a user: their texts and memories go, ids and decisions stay, and a tombstone stands where `why` ends.
 
-What is left of each of their traces is its id and times. Spans and feedback go, and so do their words wherever a correction, a
-change or a route repeats them, unless others said the same. Reading an old log again does not bring them back.
+What is left of each of their traces is its id and times. Spans and feedback go, and so do their words and name wherever a
+decision repeats them (`store.unquoting`), unless others said the same. Reading an old log again does not bring them back.
 """
 
 import secrets
@@ -10,34 +10,27 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, select, update
 
-from store.bodies import bodies_of, decode, drop_bodies, encode, in_parts
+from store.bodies import bodies_of, decode, drop_bodies, in_parts
 from store.bulk import listed
-from store.console_tables import audit, opinions
 from store.database import insert_or_ignore
 from store.ledger import record_event
-from store.own_words import ERASED, leaves, repeats, without
+from store.own_words import ERASED, leaves
 from store.records import Record
 from store.tables import (
     bodies,
-    changes,
-    clusters,
     corrections,
     dataset_rows,
     erased,
     facts,
     failures,
     feedback,
-    ledger,
     quarantine,
-    releases,
     retrains,
-    reviews,
-    routes,
     signals,
     spans,
     traces,
-    versions,
 )
+from store.unquoting import Own, quoting, unquote
 
 _WORDS = 6
 """Characters of a text that are the user's own words; shorter ones are everybody's."""
@@ -58,7 +51,7 @@ class Erasure(Record):
     versions: tuple[str, ...]
     """Model versions that were trained on them, which erasing does not change."""
     quoted_in: tuple[str, ...]
-    """Versions of rules or tools that repeat their words, which a person signed."""
+    """Versions of rules or tools that quote them: the words are taken out there too, and a person may have to write anew."""
 
 
 class _Found(Record):
@@ -88,9 +81,10 @@ def erase(connection: Connection, project: str, names: tuple[str, ...], *, at_us
     found = _find(connection, project, names)
     done = _erasure(connection, project, found)
     pseudonym = f"erased-{secrets.token_hex(4)}"
+    own = _own(connection, found, pseudonym)
     _bury(connection, project, found, at_us, actor)
     _unname(connection, project, found, pseudonym)
-    _unquote(connection, project, found)
+    unquote(connection, project, own, at_us=at_us, actor=actor)
     drop_bodies(connection, (*found.traces, *found.spans, *found.feedback, *found.given_elsewhere, *found.facts))
     drop_bodies(connection, found.quarantined)
     _delete(connection, quarantine, quarantine.c.id, found.quarantined)
@@ -134,12 +128,11 @@ def _erasure(connection: Connection, project: str, found: _Found) -> Erasure:
     rows = sum(1 for each in _column(connection, dataset_rows, dataset_rows.c.trace_id, project) if each in own)
     records = connection.execute(select(retrains.c.record).where(retrains.c.project == project)).scalars()
     trained = {each["version"] for each in records if each.get("version") and own & set(each.get("trace_ids") or ())}
-    contents = connection.execute(select(versions.c.id, versions.c.content).where(versions.c.project == project))
-    quoting = {id_ for id_, content in contents if any(repeats(text, found.words) for text in leaves(content))}
+    quoted = quoting(connection, project, _own(connection, found, ERASED))
     return Erasure(
         traces=len(found.traces), spans=len(found.spans), feedback=len(found.feedback) + len(found.given_elsewhere),
         facts=len(set(found.facts)), quarantined=len(found.quarantined), training_rows=rows,
-        versions=tuple(sorted(trained)), quoted_in=tuple(sorted(quoting)),
+        versions=tuple(sorted(trained)), quoted_in=tuple(sorted(quoted)),
     )  # fmt: skip
 
 
@@ -187,39 +180,29 @@ def _unname(connection: Connection, project: str, found: _Found, pseudonym: str)
     connection.execute(update(dataset_rows).where(dataset_rows.c.project == project, own).values(weight=0.0))
 
 
-def _unquote(connection: Connection, project: str, found: _Found) -> None:
-    """The user's name and words in what was decided of their failures become `[erased]`."""
-    words = (*found.words, *(name for name in found.names if len(name) >= _WORDS))
-    decided = _ids(
-        connection, select(corrections.c.id).where(_among(connection, corrections.c.cluster_id, found.clusters))
-    )
-    changed = _ids(connection, select(changes.c.id).where(_among(connection, changes.c.correction_id, decided)))
-    reviewed = _ids(connection, select(reviews.c.id).where(_among(connection, reviews.c.correction_id, decided)))
-    for id_ in (*decided, *changed, *reviewed):
-        for value in _values(connection, [id_]):
-            cleaned = without(value, words, found.names)
-            if cleaned != value:
-                connection.execute(update(bodies).where(bodies.c.id == id_).values(data=encode(cleaned)))
-    told = (*found.traces, *found.clusters, *decided, *changed, *reviewed)
-    for key, column, within in (
-        (routes.c.id, routes.c.decision, _among(connection, routes.c.correction_id, decided)),
-        (reviews.c.id, reviews.c.reason, _among(connection, reviews.c.id, reviewed)),
-        (clusters.c.id, clusters.c.name, _among(connection, clusters.c.id, found.clusters)),
-        (clusters.c.id, clusters.c.fingerprint, _among(connection, clusters.c.id, found.clusters)),
-        (
-            releases.c.id,
-            releases.c.reason,
-            releases.c.id.in_(select(changes.c.release_id).where(_among(connection, changes.c.id, changed))),
-        ),
-        (opinions.c.id, opinions.c.reason, _among(connection, opinions.c.correction_id, decided)),
-        (audit.c.seq, audit.c.detail, _among(connection, audit.c.subject, told)),
-        (ledger.c.seq, ledger.c.detail, _among(connection, ledger.c.subject, told)),
-        (ledger.c.seq, ledger.c.reason, _among(connection, ledger.c.subject, told)),
-    ):
-        for id_, value in connection.execute(select(key, column).where(within)).all():
-            cleaned = without(value, words, found.names)
-            if cleaned != value:
-                connection.execute(update(column.table).where(key == id_).values({column: cleaned}))
+def _own(connection: Connection, found: _Found, pseudonym: str) -> Own:
+    """What is to be taken out of decisions."""
+    said = {
+        text
+        for value in _values(connection, found.traces)
+        if isinstance(value, dict)
+        for text in leaves(value.get("input"))
+    }
+    theirs = (*found.given_elsewhere, *_spoken_by(connection, found.feedback, found.names), *found.facts)
+    said |= {text for value in _values(connection, theirs) for text in leaves(value)}
+    spoken = tuple(word for word in found.words if word in said and _is_telling(word))
+    return Own(names=tuple(sorted(found.names, key=lambda name: -len(name))), pseudonym=pseudonym, traces=found.traces,
+               facts=found.facts, clusters=found.clusters, words=found.words, spoken=spoken)  # fmt: skip
+
+
+def _is_telling(word: str) -> bool:
+    """Whether hardly anybody else says just this: it is long, or has a number in it."""
+    return len(word) > 2 * _WORDS or any(letter.isdigit() for letter in word)
+
+
+def _spoken_by(connection: Connection, feedback_ids: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    mine = (_among(connection, feedback.c.id, feedback_ids), feedback.c.principal.in_(names))
+    return _ids(connection, select(feedback.c.id).where(*mine))
 
 
 def _said_by_others(connection: Connection, own: tuple[str, ...]) -> set[str]:

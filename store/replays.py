@@ -1,8 +1,12 @@
 """Replays: what a change did to cases of the log before it went live."""
 
-from sqlalchemy import Connection, insert, select
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select
 
 from store.bodies import bodies_of, put_new_bodies
+from store.bulk import listed
 from store.database import insert_or_ignore
 from store.records import Replay, ReplayResult
 from store.tables import replay_results, replays
@@ -45,5 +49,11 @@ def results_of(connection: Connection, replay_id: str) -> list[ReplayResult]:
     return [each.model_copy(update={"output": outputs.get(_owner(replay_id, each))}) for each in found]
 
 
-def _owner(replay_id: str, each: ReplayResult) -> str:
+def replayed(connection: Connection, trace_ids: Iterable[str]) -> list[str]:
+    """The owners of the bodies that hold what these traces were answered in replays."""
+    statement = select(replay_results).where(replay_results.c.trace_id.in_(listed(connection, trace_ids)))
+    return [_owner(row.replay_id, row) for row in connection.execute(statement)]
+
+
+def _owner(replay_id: str, each: ReplayResult | Row[Any]) -> str:
     return f"{replay_id}:{each.trace_id}:{each.arm}:{each.repeat}"

@@ -13,7 +13,7 @@ from store.ingest import ingest
 from store.sources.contract import SourceOptions
 from store.sources.native import feedback_items
 from tests.commands import Run, value
-from tests.shop_log import bad_argument, forgotten_fact, make_home, misread, satisfied, write_lines
+from tests.shop_log import bad_argument, forgotten_fact, make_home, misread, satisfied, trace, write_lines
 
 STREET = "Quittenweg 17b"
 
@@ -63,6 +63,61 @@ def test_no_byte_of_a_users_text_is_left_after_a_turn_and_an_applied_memory(run:
     assert (holds(tmp_path, STREET), holds(tmp_path, "walburga")) == ([], [])
     assert value(run("run", "--json"))["run"]
     assert "erased" in json.dumps(value(run("why", change, "--json")))
+
+
+def test_a_fact_given_by_hand_and_what_quotes_the_user_go_too(run: Run, tmp_path: Path) -> None:
+    sentence = "Please leave it with the neighbour on the left"
+    run("init")
+    write_lines(tmp_path / "log.jsonl", [trace(1, user="zeduser", input=sentence, output="Noted.")])
+    value(run("ingest", "log.jsonl", "--json"))
+    fact = {"scope_id": "zeduser", "predicate": "pickup_shop", "value": "Elmstreetx"}
+    change = value(
+        run("edit", "memory", "add", "--value", json.dumps(fact), "--reason", "zeduser asked for Elmstreetx", "--json")
+    )
+    rule = {"scope": {"user": "zeduser"}, "action": "say", "argument": f"As you said: {sentence}."}
+    quoting = value(
+        run("edit", "context", "add", "--value", json.dumps(rule), "--reason", "so zeduser is heard", "--json")
+    )
+    other = {"action": "say", "argument": "What zedusers say is theirs"}
+    value(run("edit", "context", "add", "--value", json.dumps(other), "--json"))
+    shown = value(run("erase", "zeduser", "--yes", "--json"))
+    assert len(shown["quoted_in"]) == 2
+    assert [holds(tmp_path, text) for text in (sentence, "Elmstreetx", "zeduser asked", "zeduser ", '"zeduser"')] == [
+        []
+    ] * 5
+    live = run("live")[1]
+    assert ("As you said: [erased]." in live, "What zedusers say is theirs" in live, "pickup_shop" in live) == (
+        True,
+        True,
+        False,
+    )
+    assert "erased-" in json.dumps(value(run("why", change["change"], "--json")))
+    assert value(run("undo", quoting["change"], "--json"))
+
+
+def test_one_of_several_users_of_a_correction_is_erased(run: Run, tmp_path: Path) -> None:
+    run("init")
+    streets = ("Birch Lane", "Cedar Lane", "Maple Lane", "Aspen Lane")
+    told = [[json.loads(json.dumps(line).replace("Elm Street", street)) for line in forgotten_fact(n, user=f"user{n}")]
+            for n, street in enumerate(streets)]  # fmt: skip
+    write_lines(tmp_path / "log.jsonl", *told, *(satisfied(n) for n in range(20, 40)))
+    value(run("ingest", "log.jsonl", "--json"))
+    value(run("run", "--json"))
+    [item] = [each for each in value(run("review", "list", "--json")) if "Lane" in json.dumps(each)]
+    code, out, err = run(
+        "review", "reroute", item["correction"], "--to", "memory", "--reason", "user3 is right", "--json"
+    )
+    assert code == 0, err
+    change = json.loads(out)["change"]
+    assert holds(tmp_path, "user3: ")
+    value(run("erase", "user3", "--yes", "--json"))
+    assert (holds(tmp_path, "user3"), holds(tmp_path, "Aspen Lane")) == ([], [])
+    shown = "".join(
+        run(*command)[1] for command in (("release",), ("review", "show", item["correction"]), ("why", change))
+    )
+    assert "user3" not in shown
+    assert "user2: " in shown
+    assert holds(tmp_path, "Cedar Lane")
 
 
 def test_reading_the_log_again_does_not_bring_it_back(run: Run, tmp_path: Path) -> None:

@@ -66,4 +66,4 @@ def _say(user: str, found: "Erasure") -> None:
     for version in found.versions:
         say(f"  {version} was trained on them, and stays as it is: the next retrain learns without them")
     for version in found.quoted_in:
-        say(f"  {version} repeats their words: see `filmroom release`, and edit what does")
+        say(f"  {version} quotes them: the words are taken out; see `filmroom live` for what to write anew")
