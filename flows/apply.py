@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from flows.retire import end_retired
 from flows.targets import FLOWS
 from flows.targets.contract import Served
+from flows.targets.policies import check_tools
 from flows.watch import baseline
 from flows.workspace import Workspace
 from models.conflicts import over_budget
@@ -54,8 +55,11 @@ def apply_operations(
     connection: Connection, workspace: Workspace, operations: Sequence[Operation], *, correction_id: str, reason: str,
     causes: Sequence[str], measured: bool = False,
 ) -> Change:  # fmt: skip
-    """Apply the deltas of one target and make them live, in the caller's transaction. Raises Refused where a check refuses."""
+    """Apply the deltas of one target and make them live, in the caller's transaction. Raises Refused where a check refuses,
+    NotAllowed for a tool or argument that a person named and `[agent] tools` does not have."""
     target = operations[0].target
+    if target in ("context", "tooling"):
+        check_tools(operations, workspace.tools, by_hand=not correction_id)
     now_us = workspace.clock()
     current = live_release(connection, workspace.project)
     if target == "context":

@@ -9,10 +9,11 @@ from sqlalchemy import Connection
 from flows.apply import apply_operations
 from flows.targets import context
 from flows.targets.memory_proposal import operation as fact_operation
+from flows.targets.policies import tool_policy
 from flows.workspace import Workspace
 from store.errors import NotAllowed
 from store.facts import fact_named
-from store.records import Change, Fact, Operation, Ticket, ToolPolicy, content_hash, derived_id
+from store.records import Change, Fact, Operation, Ticket, content_hash, derived_id
 from store.releases import live_release, version
 
 Editable = Literal["context", "memory", "tooling"]
@@ -102,11 +103,7 @@ def _policy(connection: Connection, workspace: Workspace, verb: str, key: str, v
         done = Ticket(**{**old, "resolved": True, "resolved_us": workspace.clock()})
         return Operation(target="tooling", verb=verb, key=key, value=done.model_dump(mode="json", exclude={"id"}))
     old.pop("tool", None)
-    try:
-        policy = ToolPolicy(tool=key, **{**old, **value})
-    except (ValidationError, TypeError) as error:
-        fields = ", ".join(name for name in ToolPolicy.model_fields if name != "tool")
-        raise NotAllowed(f"that is not a tool policy: give a JSON object with some of {fields}") from error
+    policy = tool_policy(key, {**old, **value})
     given = policy.model_dump(mode="json", exclude={"tool"}, exclude_defaults=True)
     kind: Any = verb
     return Operation(target="tooling", verb=kind, key=key, value=given, signed_by=workspace.actor)

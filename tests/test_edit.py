@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from filmroom.live_state import live_state
 from flows.edit import edit
 from flows.undo import undo
 from flows.workspace import Workspace
+from models.normalise import NORMALISERS, UNITS
 from store.errors import NotAllowed, NotFound, Refused
+from store.records.targets import NORMALISER_NAMES, UNIT_NAMES
+from store.tables import versions
 from tests.shop_log import working_in
 
 RULE = {"action": "instruct", "argument": "Offer a voucher.", "scope": {"intent": "cancel"}}
@@ -135,10 +139,12 @@ def test_undoing_both_of_two_facts_leaves_neither(workspace: Workspace) -> None:
 
 
 def test_a_policy_is_laid_over_retired_and_read_back(workspace: Workspace) -> None:
-    edit(workspace, "tooling", "add", key="find", value={"retries": 2, "expected": {"id": "# and digits"}})
-    edit(workspace, "tooling", "edit", key="find", value={"timeout_s": 3})
-    assert texts(workspace, "tooling") == ['{"expected":{"id":"# and digits"},"retries":2,"timeout_s":3.0}']
-    edit(workspace, "tooling", "retire", key="find")
+    edit(
+        workspace, "tooling", "add", key="update_order", value={"retries": 2, "expected": {"order_id": "# and digits"}}
+    )
+    edit(workspace, "tooling", "edit", key="update_order", value={"timeout_s": 3})
+    assert texts(workspace, "tooling") == ['{"expected":{"order_id":"# and digits"},"retries":2,"timeout_s":3.0}']
+    edit(workspace, "tooling", "retire", key="update_order")
     assert texts(workspace, "tooling") == []
 
 
@@ -154,6 +160,46 @@ def test_what_cannot_be_done_is_named(
 ) -> None:
     with pytest.raises(NotAllowed):
         edit(workspace, target, verb, key=key, value=value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [({"retries": -2}, "retries: input should be greater than or equal to 0"), ({"retries": 999999999999}, "retries: .* 10"),
+     ({"timeout_s": -1}, "timeout_s: .* greater than 0"), ({"freshness_s": float("inf")}, "freshness_s: .* finite"),
+     ({"normalisers": {"order_id": ["fly"]}}, "normalisers: order_id: 'fly' is none of trim, .*prefix:TEXT, unit: with one of mg"),
+     ({"normalisers": {"order_id": ["unit:miles"]}}, "'unit:miles' is none of"), ({"tries": 1}, "some of normalisers"),
+     ({"normalisers": {"card": ["trim"]}}, "update_order has no argument 'card'; it has order_id"),
+     ({"expected": {"card": "digits"}}, "no argument 'card'")],
+)  # fmt: skip
+def test_a_policy_out_of_its_bounds_is_refused_by_field(workspace: Workspace, value: dict[str, Any], said: str) -> None:
+    with pytest.raises(NotAllowed, match=said):
+        edit(workspace, "tooling", "add", key="update_order", value=value)
+
+
+def test_a_tool_that_the_tools_file_does_not_have_is_refused_with_those_it_has(workspace: Workspace) -> None:
+    rules: list[dict[str, Any]] = [
+        {"action": "use_tool", "argument": "no_such"},
+        {"action": "say", "argument": "hi", "scope": {"tool": "no_such"}},
+    ]
+    for target, key, value in [("tooling", "no_such", {"retries": 1}), *(("context", "", rule) for rule in rules)]:
+        with pytest.raises(NotAllowed, match=r"no tool is named 'no_such' .* there are update_order"):
+            edit(workspace, target, "add", key=key, value=value)
+    assert edit(workspace, "context", "add", value={"action": "use_tool", "argument": "update_order"}).id
+
+
+def test_the_names_of_normalisers_are_those_that_there_are() -> None:
+    assert {*NORMALISER_NAMES, "prefix:#"} == {*NORMALISERS}
+    assert set(UNIT_NAMES) == set(UNITS)
+
+
+def test_a_policy_kept_from_before_the_bounds_is_read_and_retired(workspace: Workspace) -> None:
+    made = edit(workspace, "tooling", "add", key="update_order", value={"retries": 2})
+    with workspace.write() as connection:
+        content = {"policies": [{"tool": "update_order", "retries": -2}], "tickets": []}
+        connection.execute(update(versions).where(versions.c.id == made.after).values(content=content))
+    assert texts(workspace, "tooling") == ['{"retries":-2}']
+    edit(workspace, "tooling", "retire", key="update_order")
+    assert texts(workspace, "tooling") == []
 
 
 def test_an_unknown_fact_is_named(workspace: Workspace) -> None:

@@ -9,6 +9,7 @@ import pytest
 from flows.review import approve, reroute
 from flows.turn import turn
 from flows.workspace import Workspace
+from store.errors import NotAllowed
 from store.review_queue import review_item, review_queue
 from tests.shop_log import said, satisfied, take_in, trace, working_in
 
@@ -106,6 +107,15 @@ def test_a_reviewers_policy_takes_the_tickets_place(workspace: Workspace) -> Non
     assert done.live
     [operation] = review_item(workspace.store, row["correction"])["proposal"]["operations"]
     assert (operation["key"], operation["value"]) == ("find", {"timeout_s": 3.0, "freshness_s": 60.0})
+
+
+def test_a_reviewers_policy_out_of_its_bounds_is_refused(workspace: Workspace) -> None:
+    take_in(workspace, *(satisfied(n) for n in range(20)),
+            *(called(40 + n, ({"id": n}, "Error: database is gone")) for n in range(4)))  # fmt: skip
+    turn(workspace)
+    row = review_queue(workspace.store)[0]
+    with pytest.raises(NotAllowed, match="normalisers: id: 'fly' is none of trim"):
+        reroute(workspace, row["correction"], to="tooling", answer={"normalisers": {"id": ["fly"]}})
 
 
 def test_an_answer_of_a_tool_that_was_judged_wrong_opens_a_ticket(workspace: Workspace) -> None:

@@ -59,7 +59,7 @@ def run_call(
 
 def _once(function: Callable[..., Any], arguments: Mapping[str, Any], timeout_s: float | None) -> tuple[Any, str]:
     """What it returned, and what went wrong."""
-    if timeout_s is None:
+    if timeout_s is None or timeout_s <= 0:
         return _called(function, arguments)
     answers: list[tuple[Any, str]] = []
     thread = threading.Thread(

@@ -4,16 +4,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from flows.targets.contract import Served
 from flows.targets.documents import Section, changed, content, serve, taken_back
+from flows.targets.policies import tool_policy
 from models.features.material import Material
 from models.features.tooling import argument_repairs, calls_mended, missing_arguments, retry_helps
 from models.steps import arguments, error_text
-from store.errors import NotAllowed
-from store.records import Case, Change, Cluster, Operation, Proposal, Release, Span, Ticket, ToolPolicy, derived_id
+from store.records import Case, Change, Cluster, Operation, Proposal, Release, Span, Ticket, derived_id
 
 CALL_EXAMPLES = 5
 """Trace ids a ticket carries."""
@@ -59,11 +59,7 @@ def answered(proposal: Proposal, answer: JsonValue, *, reviewer: str) -> Proposa
         return proposal
     operation = proposal.operations[0]
     tool = str(operation.value.get("tool") or operation.key)
-    try:
-        policy = ToolPolicy(tool=tool, **answer)  # type: ignore[arg-type]
-    except (ValidationError, TypeError) as error:
-        fields = ", ".join(name for name in ToolPolicy.model_fields if name != "tool")
-        raise NotAllowed(f"that is not a tool policy: give a JSON object with some of {fields}") from error
+    policy = tool_policy(tool, answer)
     value = policy.model_dump(mode="json", exclude={"tool"}, exclude_defaults=True)
     filled = operation.model_copy(update={"verb": "add", "key": tool, "value": value, "signed_by": reviewer})
     return proposal.model_copy(update={"operations": (filled,), "summary": f"Policy for `{policy.tool}` by {reviewer}"})

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, FiniteFloat, JsonValue, field_validator
 
 from store.records.decisions import Operation, Target
 from store.records.identity import content_hash, derived_id
@@ -36,6 +36,14 @@ ACTIONS: tuple[Action, ...] = (
     "decline",
     "instruct",
 )
+
+
+NORMALISER_NAMES: tuple[str, ...] = ("trim", "lower", "upper", "digits", "date_iso", "enum", "number")
+"""Names that a policy may list, beside `prefix:` with a text and `unit:` with a unit."""
+UNIT_NAMES: tuple[str, ...] = (
+    "mg", "g", "kg", "oz", "lb", "mm", "cm", "m", "km", "in", "ft", "mi", "ml", "l", "ms", "s", "min", "h", "d",
+)  # fmt: skip
+MOST_RETRIES = 10
 
 
 class Rule(Record):
@@ -104,13 +112,28 @@ class ToolPolicy(Record):
     """Argument path to the normalisers applied to it, in order, as `models.normalise.NORMALISERS` lists them."""
     schema_patch: dict[str, JsonValue] = Field(default_factory=dict)
     """Schema tightening, laid over the declared JSON schema."""
-    retries: int | None = None
-    timeout_s: float | None = None
-    freshness_s: float | None = None
+    retries: int | None = Field(default=None, ge=0, le=MOST_RETRIES)
+    timeout_s: FiniteFloat | None = Field(default=None, gt=0)
+    freshness_s: FiniteFloat | None = Field(default=None, gt=0)
     """Oldest output of the tool that may be used."""
     disabled: bool = False
     expected: dict[str, str] = Field(default_factory=dict)
     """Argument path to what is expected there, in the reviewer's words; it ends the sentence that names a bad value."""
+
+    @field_validator("normalisers")
+    @classmethod
+    def _known(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for path, names in value.items():
+            wrong = next((name for name in names if not _is_normaliser(name)), None)
+            if wrong is not None:
+                raise ValueError(f"{path}: {wrong!r} is none of {', '.join(NORMALISER_NAMES)}, prefix:TEXT, "
+                                 f"unit: with one of {' '.join(UNIT_NAMES)}")  # fmt: skip
+        return value
+
+
+def _is_normaliser(name: str) -> bool:
+    kind, _, rest = name.partition(":")
+    return name in NORMALISER_NAMES or (kind == "prefix" and rest != "") or (kind == "unit" and rest in UNIT_NAMES)
 
 
 class Ticket(Record):
