@@ -9,6 +9,7 @@ from flows.workspace import Workspace
 from models.write_gate import shown
 from store.errors import NotAllowed, NotFound
 from store.facts import facts_at
+from store.ids import whole_id
 from store.records import Fact, Record, Release
 from store.releases import release
 
@@ -30,6 +31,8 @@ class ReleaseComparison(Record):
 
 def compare_any(workspace: Workspace, before: str, after: str) -> Comparison | ReleaseComparison:
     """Compare two versions, or two releases. Raises NotFound, and NotAllowed where they are not of one kind."""
+    with workspace.store.read() as connection:
+        before, after = (whole_id(connection, workspace.project, each) for each in (before, after))
     kinds = {each.split("_", 1)[0] for each in (before, after)}
     if kinds == {"ver"}:
         return compare(workspace, before, after)

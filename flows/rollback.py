@@ -16,6 +16,7 @@ from store.changes import changes_of, set_change_state
 from store.corrections import OPEN, attempts, correction, set_state
 from store.errors import NotAllowed, NotFound
 from store.facts import append_fact, facts_at
+from store.ids import whole_id
 from store.ledger import record_event
 from store.records import Change, Correction, Release
 from store.releases import live_release, release
@@ -25,6 +26,7 @@ def rollback(workspace: Workspace, release_id: str, *, reason: str) -> Undone:
     """Serve the state of an earlier release again, as a new release; memory goes back by appending, never by cutting."""
     with workspace.write() as connection:
         now_us = workspace.clock()
+        release_id = whole_id(connection, workspace.project, release_id)
         wanted = release(connection, release_id)
         current = live_release(connection, workspace.project)
         if wanted.project != workspace.project:

@@ -14,6 +14,7 @@ from store.corrections import attempts, correction, set_state
 from store.errors import NotAllowed, NotFound, Refused
 from store.facts import facts_at
 from store.failures import mark_no_single_place
+from store.ids import changes_of_entry, whole_id
 from store.ledger import causes_of, record_event
 from store.records import Change, Record, Release, Retrain
 from store.releases import live_release, release
@@ -36,8 +37,11 @@ class Undone(Record):
 
 
 def undo(workspace: Workspace, any_id: str, *, reason: str = "") -> Undone:
-    """Take back the change, the change that this correction, review, version or release made, or the version of the router."""
+    """Take back the change, the change that this correction, review, version or release made, or the version of the router.
+
+    A shortened id will do where it is the only one."""
     with workspace.write() as connection:
+        any_id = whole_id(connection, workspace.project, any_id)
         if is_router(any_id):
             take_back(connection, workspace, any_id, reason=reason)
             live = live_release(connection, workspace.project)
@@ -145,6 +149,8 @@ def _changes(connection: Connection, workspace: Workspace, any_id: str) -> list[
         found = changes_of(connection, project, after=any_id, state="live")
     elif prefix == "rel":
         found = changes_of(connection, project, release_id=any_id, state="live")
+    elif made := changes_of_entry(connection, project, any_id):
+        raise NotFound(f"{any_id}: which of its changes? `filmroom undo {made[-1]}` takes back the last")
     else:
         raise NotFound(f"{any_id}: undo takes the id of a change, correction, review, version or release")
     if not found:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select
 from store.changes import hold_of, hold_of_change, is_undone
 from store.erasure import tombstones
 from store.errors import NotFound
+from store.ids import ENTRIES, changes_of_entry, whole_id
 from store.ledger import causes_of, effects_of, story_of
 from store.served_answer import served_answer
 from store.tables import ledger, links, traces
@@ -30,6 +31,7 @@ KINDS = {
     "ret": "retrain",
     "hld": "hold",
     "run": "run",
+    **ENTRIES,
 }
 MAX_DEPTH = 12
 MAX_BREADTH = 50
@@ -38,28 +40,43 @@ MAX_BREADTH = 50
 
 def why(connection: Connection, project: str, subject: str) -> dict[str, Any]:
     """The chain of causes and of effects: `{"id", "kind", "events", "causes": [...], "effects": [...]}`, nested down to
-    trace ids. Of a trace also `served_by`: the versions of all four targets that answered it, and what made them; of a
-    correction or change its `hold`, and whether that change is `undone`. Raises NotFound for an id that history does not know."""
-    if not _known(connection, project, subject):
+    trace ids.
+
+    `subject`: any id, also a shortened one; an entry of what is served was caused by the changes that made it. Of a trace also
+    `served_by`: the versions of all four targets that answered it, and what made them; of a correction or change its `hold`,
+    and whether that change is `undone`. Raises NotFound for an id that history does not know.
+    """
+    subject = whole_id(connection, project, subject)
+    made = changes_of_entry(connection, project, subject)
+    if not made and not _known(connection, project, subject):
         raise NotFound(
-            f"history knows no {subject}: `filmroom history`, `filmroom review list` and `filmroom release` show ids"
+            f"history knows no {subject}: `filmroom history`, `filmroom live`, `filmroom review list` and `filmroom release` "
+            "show ids"
         )
     found = {
         **_node(subject),
         "events": story_of(connection, project, subject),
-        "causes": _walk(connection, project, subject, causes_of, "causes", {subject}, MAX_DEPTH),
+        "causes": _caused(connection, project, subject, made),
         "effects": _walk(connection, project, subject, effects_of, "effects", {subject}, MAX_DEPTH),
     }
     served = served_answer(connection, project, subject)
     if served is not None:
         seen = {subject}
-        made = [_from(connection, project, each, seen) for each in [*served["models"].values(), *served["changes"]]]
-        found["served_by"] = {**served, "causes": made}
+        back = [_from(connection, project, each, seen) for each in [*served["models"].values(), *served["changes"]]]
+        found["served_by"] = {**served, "causes": back}
     held = _recurrence(connection, subject)
     if held is not None:
         found["hold"], found["undone"] = held, is_undone(connection, held["change_id"])
     _mark_erased(connection, project, found)
     return found
+
+
+def _caused(connection: Connection, project: str, subject: str, made: list[str]) -> list[dict[str, Any]]:
+    """What caused it, after the changes that made it, where it is an entry of what is served."""
+    seen = {subject, *made}
+    first = [_from(connection, project, each, seen) for each in made]
+    return first + [each for each in _walk(connection, project, subject, causes_of, "causes", seen, MAX_DEPTH)
+                    if each["id"] not in made]  # fmt: skip
 
 
 def _from(connection: Connection, project: str, subject: str, seen: set[str]) -> dict[str, Any]:

@@ -315,8 +315,11 @@ def test_an_id_in_the_search_box_leads_to_its_page(workspace: Workspace, base: s
     id_ = correction_in(workspace, "memory")
     with client(workspace, base, "viewer2", "viewer") as visitor:
         found = visitor.get(f"/search?q={id_}").headers["location"]
+        short = visitor.get(f"/search?q={id_[:12]}").headers["location"]
         words = visitor.get("/search?q=cancel+it").headers["location"]
-    assert (found, words) == (f"/review/{id_}", "/traces?text=cancel+it")
+        rule = visitor.get("/search?q=rule_0123456789abcdef0123").headers["location"]
+    assert (found, short, words) == (f"/review/{id_}", f"/review/{id_}", "/traces?text=cancel+it")
+    assert rule == "/why/rule_0123456789abcdef0123"
 
 
 def test_cron_shows_its_next_five_times_and_says_what_is_wrong(workspace: Workspace, base: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
 from filmroom.live_state import live_state
 from flows.edit import edit
@@ -14,7 +14,8 @@ from flows.workspace import Workspace
 from models.normalise import NORMALISERS, UNITS
 from store.errors import NotAllowed, NotFound, Refused
 from store.records.targets import NORMALISER_NAMES, UNIT_NAMES
-from store.tables import versions
+from store.tables import releases, versions
+from store.why import why
 from tests.shop_log import working_in
 
 RULE = {"action": "instruct", "argument": "Offer a voucher.", "scope": {"intent": "cancel"}}
@@ -200,6 +201,38 @@ def test_a_policy_kept_from_before_the_bounds_is_read_and_retired(workspace: Wor
     assert texts(workspace, "tooling") == ['{"retries":-2}']
     edit(workspace, "tooling", "retire", key="update_order")
     assert texts(workspace, "tooling") == []
+
+
+def explained(workspace: Workspace, id_: str) -> dict[str, Any]:
+    with workspace.store.read() as connection:
+        return why(connection, workspace.project, id_)
+
+
+def test_why_of_an_entry_leads_to_the_changes_that_made_it(workspace: Workspace) -> None:
+    made = edit(workspace, "context", "add", value=RULE)
+    key = made.operations[0].key
+    again = edit(workspace, "context", "edit", key=key, value={"argument": "Offer two vouchers."})
+    fact = edit(workspace, "memory", "add", value={"scope_id": "u1", "predicate": "size", "value": "M"})
+    found = explained(workspace, key)
+    assert (found["kind"], [each["id"] for each in found["causes"]]) == ("rule", [made.id, again.id])
+    assert [each["id"] for each in explained(workspace, fact.operations[0].key)["causes"]] == [fact.id]
+    with pytest.raises(NotFound, match=f"which of its changes. `filmroom undo {again.id}`"):
+        undo(workspace, key)
+    with pytest.raises(NotFound, match="history knows no rule_0"):
+        explained(workspace, "rule_0")
+
+
+def test_a_shortened_id_is_taken_where_it_is_the_only_one(workspace: Workspace) -> None:
+    made = edit(workspace, "context", "add", value=RULE)
+    assert explained(workspace, made.id[:12])["id"] == made.id
+    assert undo(workspace, made.after[:12]).undone == (made.id,)
+    with workspace.write() as connection:
+        for end in "ab":
+            row = {"id": f"rel_01234567{end * 12}", "number": 90 + (end == "b"), "models": {}, "actor": "x", "reason": "",
+                   "project": workspace.project, "context": "", "tooling": "", "memory": 0, "created_us": 0}  # fmt: skip
+            connection.execute(insert(releases).values(row))
+    with pytest.raises(NotFound, match=r"rel_01234567 begins several ids: rel_01234567a.*, rel_01234567b.*: give more"):
+        explained(workspace, "rel_01234567")
 
 
 def test_an_unknown_fact_is_named(workspace: Workspace) -> None:

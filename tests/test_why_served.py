@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from filmroom.live_state import live_state
 from filmroom.main import main
 from flows.champion import found_model
 from flows.edit import edit
@@ -74,6 +75,12 @@ def test_it_names_the_changes_and_the_traces_behind_them(workspace: Workspace) -
     named = json.dumps(served["causes"])
     assert all(id_ in named for id_ in served["changes"])
     assert all(trace_id(number) in named for number in (40, 50, 60, 70))
+    entries = live_state(workspace)
+    for target, number in (("context", 50), ("memory", 60), ("tooling", 40)):
+        [entry] = entries[target]
+        found = explained(workspace, entry["id"])
+        assert found["causes"][0]["kind"] == "change"
+        assert trace_id(number) in json.dumps(found["causes"])
 
 
 def test_another_users_fact_made_no_part_of_an_answer(workspace: Workspace) -> None:

@@ -25,6 +25,11 @@ PAGES = {
     "rpl": "/go/{}",
     "rtr": "/why/{}",
     "run": "/why/{}",
+    "rule": "/why/{}",
+    "ex": "/why/{}",
+    "note": "/why/{}",
+    "fact": "/why/{}",
+    "tkt": "/why/{}",
 }
 """The page of an id, by its prefix."""
 

@@ -8,6 +8,7 @@ from filmroom.console.guard import Page
 from filmroom.console.home_view import home_view
 from filmroom.console.schedule_view import schedules_view
 from store.change_page import id_home
+from store.ids import whole_id
 from store.source_names import source_names
 from store.traces import trace_named
 
@@ -18,11 +19,11 @@ def home(ask: Ask) -> Response:
 
 
 def search(ask: Ask) -> Response:
-    """An id leads to its page, also a trace's own; anything else is looked for in the traces."""
-    text = ask.query("q")
-    to = href(text)
-    if to is None and text:
-        with ask.console.store.read() as connection:
+    """An id leads to its page, also a shortened one and a trace's own; anything else is looked for in the traces."""
+    text = ask.query("q").strip()
+    with ask.console.store.read() as connection:
+        to = href(whole_id(connection, ask.console.project, text))
+        if to is None and text:
             to = href(trace_named(connection, ask.console.project, text, source_names(ask.console.settings)))
     if to is not None:
         return ask.see(to)
