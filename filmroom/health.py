@@ -24,7 +24,7 @@ def checks(session: Session) -> list[Check]:
         *([_tried("sources", lambda: _sources(settings))] if settings.sources else []),
         *([_tried("schedule", lambda: _schedule(settings))] if settings.schedule.cron else []),
         _tried("tools", lambda: _tools(settings)),
-        *_training(settings),
+        *_training(session, settings),
         _tried("replay", lambda: _replay(settings)),
         *([_tried("repository", lambda: _repository(settings))] if settings.agent.repository else []),
         *([_tried("webhook", lambda: _webhook(settings))] if settings.agent.webhook else []),
@@ -107,14 +107,38 @@ def _webhook(settings: Settings) -> str:
     return f"tickets are posted to {urlsplit(settings.agent.webhook or '').netloc}, signed"
 
 
-def _training(settings: Settings) -> Iterator[Check]:
-    from flows.training import training_rows
+def _training(session: Session, settings: Settings) -> Iterator[Check]:
+    for name in settings.weights:
+        yield _tried(f"weights.{name}", lambda name=name: _model(session, settings, name))  # type: ignore[misc]
 
-    for name, section in settings.weights.items():
-        if section.training is None:
-            yield _check(f"weights.{name}", ok=True, detail="no training file: this model can be scored, not retrained")
-            continue
-        yield _tried(f"weights.{name}", lambda name=name: f"{len(training_rows(settings, name))} training rows")  # type: ignore[misc]
+
+def _model(session: Session, settings: Settings, name: str) -> str:
+    """What is known of a model. Raises SettingsError where the log has no step of its name."""
+    from flows.labels import unknown_step
+    from flows.training import training_rows
+    from store.errors import StoreError
+    from store.retrains import dataset_of
+
+    section = settings.weights[name]
+    rows = training_rows(settings, name)
+    told = (
+        f"{len(rows)} training rows"
+        if section.training
+        else "no training file: this model can be scored, not retrained"
+    )
+    try:
+        with session.store() as store, store.read() as connection:
+            unknown = unknown_step(connection, store.project, name)
+            taught = {each["label"] for each in dataset_of(connection, store.project, name)}
+    except StoreError:
+        return told
+    if unknown is not None:
+        raise SettingsError(f"[weights.{name}]: {unknown}")
+    outside = section.out_of_scope
+    if rows and outside is not None and outside not in taught | {row.label for row in rows}:
+        never = f"no row of it, and no approved correction, is labelled {outside!r}"
+        return f"{told}; out_of_scope: {never}, so nothing is learnt to be turned away"
+    return told
 
 
 def _tried(name: str, look: Callable[[], str]) -> Check:

@@ -2,8 +2,14 @@
 
 from collections.abc import Collection
 
+from sqlalchemy import Connection
+
 from models.steps import label_in
+from store.exposures import predicting_steps
 from store.records import Episode, Feedback, Record, Span
+
+MOST_NAMED = 10
+"""Steps that a refusal lists."""
 
 
 class GivenLabel(Record):
@@ -38,3 +44,14 @@ def label_given(episode: Episode, models: Collection[str], known: Collection[str
 def principal_of(said: Feedback, episode: Episode) -> str:
     """Who gave a feedback: its principal, else the trace's user, else `unknown`."""
     return said.principal or episode.trace.user or "unknown"
+
+
+def unknown_step(connection: Connection, project: str, name: str) -> str | None:
+    """Why nothing is known of a model that the settings name, where the log has the answers of others alone; else None."""
+    known = predicting_steps(connection, project)
+    if not known or any(name in step for step in known):
+        return None
+    named = sorted({step or model or "" for step, model in known} - {""})
+    return (
+        f"no step of the log is named {name}; there are {', '.join(named[:MOST_NAMED]) or 'only steps without a name'}"
+    )

@@ -8,6 +8,7 @@ from flows.anchoring import is_anchored
 from flows.candidate import train
 from flows.champion import check_estimator, found_model
 from flows.history import leave_row, new_row
+from flows.labels import unknown_step
 from flows.serving import live_version
 from flows.training import case_rows, training_rows
 from flows.training_data import TrainingData, gather
@@ -98,6 +99,13 @@ def _evidence(workspace: Workspace, data: TrainingData) -> EvidenceVerdict:
         for each in data.evidence
     ]
     found = minimum_evidence.check(cases, policy=workspace.policy)
+    if not cases and not data.new:
+        with workspace.store.read() as connection:
+            unknown = unknown_step(connection, workspace.project, data.name)
+        if unknown is not None:
+            return found.model_copy(
+                update={"ok": False, "sentence": unknown, "to_yes": f"name [weights.{data.name}] as the log does"}
+            )
     return found if found.ok else _said_in_full(found, data, cases)
 
 

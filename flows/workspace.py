@@ -145,8 +145,16 @@ def read_tools(settings: Settings) -> dict[str, JsonValue]:
     path = settings.home / settings.agent.tools
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"[agent] tools: {path}: {error}") from error
+    except FileNotFoundError as error:
+        raise SettingsError(f"[agent] tools: {path}: no such file; put it there, or take the line out") from error
+    except OSError as error:
+        raise SettingsError(
+            f"[agent] tools: {path}: {error.strerror}; make it readable, or name another file"
+        ) from error
+    except ValueError as error:
+        raise SettingsError(
+            f"[agent] tools: {path}: not JSON ({error}); write it anew, or name another file"
+        ) from error
     if isinstance(value, dict):
         return value
     try:

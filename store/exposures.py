@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, exists, select
 
 from store.records import Episode
-from store.tables import failures, feedback, traces
+from store.tables import failures, feedback, spans, traces
 from store.traces import episodes
 
 
@@ -49,3 +49,11 @@ def served_by_releases(connection: Connection, project: str, limit: int = 1000) 
         .limit(limit)
     )
     return episodes(connection, list(connection.execute(statement).scalars()))
+
+
+def predicting_steps(connection: Connection, project: str) -> set[tuple[str | None, str | None]]:
+    """Name and model of the log's steps of kind `predict`. Reads all spans: for what is looked at seldom."""
+    statement = (
+        select(spans.c.name, spans.c.model).distinct().where(spans.c.project == project, spans.c.kind == "predict")
+    )
+    return {(row.name, row.model) for row in connection.execute(statement)}

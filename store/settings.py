@@ -189,7 +189,9 @@ class TrackingSection(Section):
 class Settings(BaseSettings):
     """The whole of `filmroom.toml`; a `FILMROOM_SECTION__KEY` variable outranks the file."""
 
-    model_config = SettingsConfigDict(env_prefix="FILMROOM_", env_nested_delimiter="__", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix="FILMROOM_", env_nested_delimiter="__", frozen=True, extra="forbid", allow_inf_nan=False
+    )
 
     project: str = "default"
     home: Path = Path(".")
@@ -205,6 +207,13 @@ class Settings(BaseSettings):
     console: ConsoleSection = ConsoleSection()
     tracking: TrackingSection = TrackingSection()
     seed: int = 0
+
+    @field_validator("project")
+    @classmethod
+    def _is_named(cls, project: str) -> str:
+        if not project.strip():
+            raise ValueError("it must not be empty; leave the line out for `default`")
+        return project
 
     @classmethod
     def settings_customise_sources(

@@ -66,6 +66,8 @@ def _told(place: str, errors: Sequence[Mapping[str, Any]], settings: type[BaseMo
         return f"it must be {_NUMBERS[kind].format(**context)}, not {first['input']!r}"
     if kind == "string_pattern_mismatch":
         return f"{first['input']!r} does not fit {context['pattern']}"
+    if kind == "finite_number":
+        return f"it must be a finite number, not {first['input']!r}"
     if kind == "value_error":
         return str(context.get("error", first["msg"]))
     wanted = next((word for name, word in _KINDS.items() if kind.startswith(name)), None)

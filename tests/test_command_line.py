@@ -16,9 +16,20 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from store.database import open_store
+from store.errors import SettingsError
 from store.leases import holding
+from store.settings import read_settings
 from tests.commands import Run, value
-from tests.shop_log import bad_argument, forgotten_fact, make_home, satisfied, trace, unwritten_rule, write_lines
+from tests.shop_log import (
+    bad_argument,
+    forgotten_fact,
+    make_home,
+    misread,
+    satisfied,
+    trace,
+    unwritten_rule,
+    write_lines,
+)
 
 
 def test_a_file_is_what_it_is_whatever_the_only_source_is(tmp_path: Path, run: Run) -> None:
@@ -42,6 +53,43 @@ def test_doctor_finds_what_only_its_use_would_show(
     code, out, _ = run("doctor", "--json")
     [found] = [each for each in json.loads(out)["checks"] if each["name"] == check]
     assert (code, found["ok"], why in found["detail"]) == (1, False, True)
+
+
+def test_a_model_that_the_log_does_not_know_is_named_by_doctor_and_by_the_skipped_retrain(
+    run: Run, tmp_path: Path
+) -> None:
+    make_home(tmp_path, '[weights.topicz]\ntraining = "train.csv"\nout_of_scope = "othr"\n')
+    write_lines(tmp_path / "log.jsonl", misread(1), misread(2))
+    run("init")
+    assert "no row of it, and no approved correction, is labelled 'othr'" in run("doctor")[1]
+    value(run("ingest", "log.jsonl", "--json"))
+    said = "no step of the log is named topicz; there are intents"
+    assert value(run("run", "--json"))["retrain"]["reason"] == said
+    code, out, _ = run("doctor")
+    assert (code, said in out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [('project = ""', "project: it must not be empty"), ('project = " "', "project: it must not be empty"),
+     ("[prices]\nfailure_usd = 1e400", "prices.failure_usd: it must be a finite number"),
+     ("[store]\nkeep_days = inf", "store.keep_days: it must be a finite number"),
+     ("[policy]\nsettle_s = nan", "policy.settle_s: it must be"),
+     ("[policy.evidence]\nn_eff = inf", "policy.evidence.n_eff: it must be a finite number"),
+     ("[feedback.thumb]\nthreshold = nan", "feedback.thumb.threshold: it must be a finite number")],
+)  # fmt: skip
+def test_settings_without_a_name_or_a_finite_number_are_refused(tmp_path: Path, settings: str, said: str) -> None:
+    (tmp_path / "filmroom.toml").write_text(settings, encoding="utf-8")
+    with pytest.raises(SettingsError, match=said):
+        read_settings(tmp_path / "filmroom.toml")
+
+
+def test_a_tools_file_that_is_missing_is_said_in_one_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "filmroom.toml").write_text('[agent]\ntools = "tools.json"\n', encoding="utf-8")
+    run("init")
+    code, _, err = run("run")
+    assert (code, err.count("\n")) == (1, 1)
+    assert f"[agent] tools: {tmp_path / 'tools.json'}: no such file; put it there, or take the line out" in err
 
 
 def small_log(folder: Path) -> Path:

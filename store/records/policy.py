@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from store.records.production import Record
 
@@ -11,6 +11,8 @@ ProfileName = Literal["standard", "small", "benchmark"]
 
 class Evidence(Record):
     """The minimum evidence before a model is trained, summed over its weights-routed clusters since the last retrain."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     n_eff: float = 30.0
     """Sum over sources of min(n, cap_per_source)."""
@@ -63,6 +65,8 @@ class Policy(Record):
 class Prices(Record):
     """What things cost, for net value and for the retrain trigger."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     cpu_usd_per_hour: float = Field(default=0.05, ge=0)
     review_usd_per_hour: float = Field(default=60.0, ge=0)
     failure_usd: float = Field(default=1.0, ge=0)
@@ -73,6 +77,8 @@ class Prices(Record):
 
 class Meaning(Record):
     """What a feedback name means."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     good: Literal["high", "low"] = "high"
     """Whether a high score is good."""
