@@ -10,6 +10,7 @@ from flows.workspace import Workspace
 from models.inputs import input_key
 from models.steps import label_in
 from store.changes import applied_times
+from store.corrections import signers_of
 from store.errors import SettingsError
 from store.exposures import judged
 from store.records import DatasetRow, Record, Span
@@ -68,10 +69,14 @@ def _sealed(settings: Settings, name: str) -> set[str]:
 
 
 def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[Labelled, ...]:
-    """Corrections approved for the model and answers confirmed by feedback, oldest first; sealed inputs are left out."""
+    """Corrections approved for the model and answers confirmed by feedback, oldest first; sealed inputs are left out.
+
+    Whether a source is an authority is what the settings say now; an answer that a reviewer signed stays one.
+    """
     section = workspace.settings.weights[name]
     corrected = {row["trace_id"]: row for row in dataset_of(connection, workspace.project, name)}
     known = {episode.trace.id: episode for episode in episodes(connection, list(corrected))}
+    signers = signers_of(connection, workspace.project)
     approved_us = applied_times(connection, workspace.project, "weights")
     found = []
     for trace_id, row in corrected.items():
@@ -86,7 +91,8 @@ def labelled(connection: Connection, workspace: Workspace, name: str) -> tuple[L
             input=step.input,
             label=row["label"],
             source=row["source"],
-            authority=row["authority"],
+            authority=workspace.is_authority(row["source"])
+            or (row["authority"] and (row["correction_id"], row["source"]) in signers),
             trace_id=trace_id,
             correction_id=row["correction_id"],
             at_us=row["at_us"],

@@ -96,6 +96,14 @@ def put_review(connection: Connection, value: Review) -> None:
         put_body(connection, value.project, value.id, value.answer)
 
 
+def signers_of(connection: Connection, project: str) -> set[tuple[str, str]]:
+    """Corrections and the reviewers who decided them: what such a reviewer wrote there is signed."""
+    statement = select(reviews.c.correction_id, reviews.c.reviewer).where(
+        reviews.c.project == project, reviews.c.verdict.in_(("approve", "reroute"))
+    )
+    return {(row.correction_id, row.reviewer) for row in connection.execute(statement)}
+
+
 def reviews_of(connection: Connection, correction_id: str) -> list[Review]:
     """The reviews of a correction, oldest first."""
     rows = list(

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from flows.champion import found_model, live_model
-from flows.review import approve
+from flows.review import approve, reroute
 from flows.rollback import rollback
+from flows.training import labelled
 from flows.turn import TurnSummary, turn
 from flows.undo import undo
 from flows.workspace import Workspace
@@ -18,7 +19,7 @@ from store.corrections import waiting
 from store.errors import ModelRefused, NotAllowed
 from store.releases import live_release
 from store.retrains import retrains_of
-from store.review_queue import review_queue
+from store.review_queue import review_item, review_queue
 from store.why import why
 from tests.shop_log import SETTINGS, misread, said, take_in, trace, working_in
 
@@ -56,6 +57,35 @@ def promoted(workspace: Workspace) -> TurnSummary:
     for item in review_queue(workspace.store):
         approve(workspace, item["correction"])
     return turn(workspace)
+
+
+def test_an_authority_is_whom_the_settings_trust_when_the_data_is_gathered(workspace: Workspace) -> None:
+    step = {
+        "id": "p",
+        "kind": "predict",
+        "name": "intents",
+        "input": "take it back",
+        "output": "status",
+        "confidence": 0.7,
+    }
+    told = [[trace(n, input="take it back", output="status", spans=[step]),
+             said(n, by="anna@library", span="p", name="label", corrected_output="return")] for n in range(5)]  # fmt: skip
+    unlabelled = [[trace(n, input="hm", output="return", spans=[{**step, "input": "hm", "output": "return"}]),
+                   said(n, span="p", name="thumb", score=0)] for n in range(10, 15)]  # fmt: skip
+    take_in(workspace, *told, *unlabelled)
+    turn(workspace)
+    for item in review_queue(workspace.store):
+        needs = review_item(workspace.store, item["correction"])["proposal"]["needs_answer"]
+        reroute(workspace, item["correction"], to="weights", answer="status" if needs else None)
+
+    def authorities(*trusted: str) -> set[str]:
+        policy = workspace.policy.model_copy(update={"trusted": trusted})
+        with workspace.store.read() as connection:
+            rows = labelled(connection, workspace.acting(policy=policy), "intents")
+        return {each.row.source for each in rows if each.row.authority}
+
+    assert authorities() == {"staff:ann"}
+    assert authorities("anna@library") == {"staff:ann", "anna@library"}
 
 
 def test_the_first_model_is_founded_on_its_base_set(workspace: Workspace) -> None:
