@@ -41,17 +41,16 @@ def rollback(workspace: Workspace, release_id: str, *, reason: str) -> Undone:
         new = following(
             current, now_us, context=wanted.context, tooling=wanted.tooling, models=wanted.models, memory=position
         )
-        served = Served(current.id, new.id, new)
-        now = serve(connection, current, served, actor=workspace.actor, reason=reason or f"rollback to {release_id}")
+        why = reason or f"rollback to {release_id}"
+        now = serve(connection, current, Served(current.id, new.id, new), actor=workspace.actor, reason=why)
         record_event(connection, workspace.project, at_us=now_us, actor=workspace.actor, event="rolled back",
                      subject=now.id, reason=reason, causes=[wanted.id])  # fmt: skip
         _restate(connection, workspace, now)
         for name in sorted({*current.models, *now.models}):
-            before = current.models.get(name)
-            if before != now.models.get(name):
-                leave_rolled_back(
-                    connection, workspace, name, now, reason or f"rollback to {release_id}", before=before, cause=now.id
-                )
+            before, again = current.models.get(name), now.models.get(name)
+            if before != again:
+                served = f"serves {again} again" if again else "serves no version of it"
+                leave_rolled_back(connection, workspace, name, now, f"{served}: {why}", before=before, cause=now.id)
     return Undone(undone=(current.id,), release=now.id, next=f"`filmroom rollback {current.id}` goes forward again")
 
 

@@ -92,6 +92,31 @@ def test_a_tools_file_that_is_missing_is_said_in_one_line(run: Run, tmp_path: Pa
     assert f"[agent] tools: {tmp_path / 'tools.json'}: no such file; put it there, or take the line out" in err
 
 
+def test_a_log_in_another_encoding_is_told_how_to_convert_it(run: Run, tmp_path: Path) -> None:
+    line = json.dumps(trace(1, input="caf\xe9", output="no"), ensure_ascii=False)
+    (tmp_path / "log.jsonl").write_bytes((line + "\n").encode("latin-1"))
+    code, _, err = run("scan", "log.jsonl")
+    assert (code, err.count("\n"), "not recognised" in err) == (1, 1, False)
+    assert "not UTF-8: byte 0xe9" in err
+    assert "`iconv -f latin1 -t utf-8`" in err
+
+
+def test_an_ingest_that_stored_nothing_says_so_last(run: Run, tmp_path: Path) -> None:
+    run("init")
+    (tmp_path / "log.jsonl").write_text('{"type": "trace", "id": "a", "started": "when"}\n', encoding="utf-8")
+    code, out, _ = run("ingest", "log.jsonl", "--format", "native")
+    assert code == 0
+    assert out.splitlines()[-1].startswith("nothing was stored: all 1 records are in quarantine; next: mend")
+
+
+def test_the_history_of_an_unknown_model_names_those_there_are(run: Run, tmp_path: Path) -> None:
+    make_home(tmp_path)
+    run("init")
+    code, _, err = run("history", "--model", "nope")
+    assert (code, "no model nope: there are intents" in err) == (1, True)
+    assert run("history", "--model", "intents")[0] == 0
+
+
 def small_log(folder: Path) -> Path:
     """Twenty content users, five failing calls, and the same calls as the tool accepts them."""
     return write_lines(

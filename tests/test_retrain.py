@@ -208,6 +208,7 @@ def test_what_was_taken_back_is_not_served_again_by_the_same_evidence(workspace:
     rollback(workspace, serving, reason="it was not")
     with workspace.store.read() as connection:
         assert live_release(connection, workspace.project).models == {"intents": made}
+        assert retrains_of(connection, workspace.project)[0].reason == f"serves {made} again: it was not"
         assert [hold.state for hold in holds_of(connection, workspace.project)] == ["holding"]
     undo(workspace, made, reason="it was, after all")
     assert turn(workspace).retrain["decision"] == "skipped"

@@ -161,7 +161,10 @@ def _say(seen: _Seen) -> None:
     if total.stored:
         say("next: filmroom run")
     elif total.quarantined:
-        say("next: mend what is wrong (the file, or the settings), then filmroom ingest --retry")
+        alone = "" if total.duplicate else f"all {total.quarantined} records are in quarantine; "
+        say(
+            f"nothing was stored: {alone}next: mend what is wrong (the file, or the settings), then filmroom ingest --retry"
+        )
 
 
 def _counts(total: "Tally") -> dict[str, int]:

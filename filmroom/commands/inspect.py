@@ -26,6 +26,9 @@ def history(
     session: Session = context.obj
     with session.workspace() as workspace, workspace.store.read() as connection:
         found = retrains_of(connection, workspace.project, model)
+        if model is not None and not found:
+            _check_model(model, [*workspace.settings.weights, *(
+                each.model for each in retrains_of(connection, workspace.project))])  # fmt: skip
         newest = {each.model: each.id for each in reversed(found)}
         ways = {
             each.id: ways_of_retrain(connection, workspace, each) for each in found if newest[each.model] == each.id
@@ -54,6 +57,15 @@ def history(
         if each.to_yes:
             say(f"    shortest way to yes: {each.to_yes}")
         say_ways(ways.get(each.id, []))
+
+
+def _check_model(model: str, known: list[str]) -> None:
+    """Raise NotFound, naming the models there are, for one that is none of them."""
+    from store.errors import NotFound
+
+    if model not in known:
+        there = f"there are {', '.join(sorted(set(known)))}" if known else "there are none: name one as [weights.NAME]"
+        raise NotFound(f"no model {model}: {there}")
 
 
 def history_row(record: dict[str, Any]) -> dict[str, Any]:

@@ -21,11 +21,12 @@ from store.sources import (
     tensorzero,
     weave,
 )
-from store.sources.contract import Item, Reader, Sample, SourceOptions, with_origin
+from store.sources.contract import BadRecord, Item, Reader, Sample, SourceOptions, with_origin
 from store.sources.files import GZIP_MAGIC, files_of, is_binary, read_head, reject
 from store.sources.json_records import HEAD_BYTES, take_sample
 from store.sources.meter import Meter
 from store.sources.rows import header_of
+from store.sources.sanitise import decode_utf8
 
 READERS: tuple[Reader, ...] = (
     native,
@@ -143,9 +144,19 @@ def _recognise_file(path: Path) -> Reader:
     if found:
         meant = "; ".join(f"{reader.name} ({phrase})" for reader, phrase in found)
         raise UnknownFormat(f"{path}: it could be {meant}; name one with --format")
+    _check_utf8(path, sample.head)
     raise UnknownFormat(
         f"{path}: not recognised, {_seen(sample)}; the formats are {', '.join(FORMATS)}, named with --format"
     )
+
+
+def _check_utf8(path: Path, head: bytes) -> None:
+    """Raise UnknownFormat where the beginning of a file is text in another encoding; its end may be cut within a letter."""
+    whole = head[: max(head.rfind(b"\n"), 0)] or head[: len(head) - 3]
+    try:
+        decode_utf8(whole)
+    except BadRecord as error:
+        raise UnknownFormat(f"{path}: {error}") from error
 
 
 def _check_content(path: Path) -> None:
