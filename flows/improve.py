@@ -6,6 +6,8 @@ What makes a turn safe to repeat is in the store, never in Prefect's states; not
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import Context, copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -50,7 +52,8 @@ def run_tracked(settings_file: Path, actor: str) -> TurnSummary | None:
 def _turn(settings_file: Path, actor: str) -> dict[str, Any]:
     """In the flow's own thread, so that a SIGTERM reaches a stage at once; Prefect's heartbeat has a thread of its own."""
     with open_workspace(read_settings(settings_file), actor=actor) as workspace:
-        return turn(workspace.acting(engine=by_task_runner), run_stage=_as_task).model_dump(mode="json")
+        engine = partial(by_task_runner, copy_context())
+        return turn(workspace.acting(engine=engine), run_stage=_as_task).model_dump(mode="json")
 
 
 def _as_task(name: str, stage: Stage, workspace: Workspace) -> Any:
@@ -68,8 +71,11 @@ def _as_task(name: str, stage: Stage, workspace: Workspace) -> Any:
 
 
 @contextmanager
-def by_task_runner(section: EngineSection) -> Iterator[Submit]:
-    """A task run a fit: Prefect's threads, or its Dask runner where the workers reach this server to tell of them."""
+def by_task_runner(flow_context: Context, section: EngineSection) -> Iterator[Submit]:
+    """A task run a fit: Prefect's threads, or its Dask runner where the workers reach this server to tell of them.
+
+    `flow_context` is the flow's own: that of a stage holds its workspace, which no worker could be sent.
+    """
     if section.dask is not None and not _is_reached_from(section.dask):
         with on_dask(section) as submit:
             yield submit
@@ -81,7 +87,7 @@ def by_task_runner(section: EngineSection) -> Iterator[Submit]:
             def fit() -> Any:
                 return call()
 
-            future = runner.submit(fit, parameters={})
+            future = flow_context.copy().run(runner.submit, fit, parameters={})
             return lambda timeout: future.result(timeout=timeout)
 
         yield submit
