@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from typing import Any
+from uuid import uuid4
 
 from models.fold_fit import FoldAnswers, FoldFit, Mapper
 from store.errors import EngineAway, FilmroomError
@@ -74,7 +75,7 @@ def on_dask(section: EngineSection) -> Iterator[Submit]:
         refuse_idle(client)
 
         def submit(name: str, call: Call) -> Result:
-            future = client.submit(call, key=f"{name}-{time.monotonic_ns()}", pure=False)
+            future = client.submit(call, key=f"{name}-{uuid4().hex}", pure=False)
             return partial(_dask_result, future)
 
         yield submit

@@ -12,5 +12,5 @@ class EngineSection(Section):
     """Fits at a time in this process. They share one interpreter: measure before raising it."""
     dask: str | None = Field(default=None, pattern=r"^(tcp|tls|ws|wss)://[^\s/:]+:\d+$")
     """Address of a Dask scheduler that runs them (`tcp://host:8786`); None: they run in this process."""
-    timeout_s: float = Field(default=3600.0, gt=0)
+    timeout_s: float = Field(default=900.0, gt=0)
     """Longest time for the fits that are asked of the cluster at once, seconds."""
