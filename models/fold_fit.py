@@ -20,8 +20,6 @@ from store.records.weights import DatasetRow
 
 Asked = Considered | tuple[Prediction, ...]
 """What a model said: with every other answer where it is a text model."""
-BY_LIBLINEAR = ("linear_svc", "estimator")
-"""Learners that are, or may hold, a liblinear solver."""
 
 
 class FoldFit(NamedTuple):
@@ -66,7 +64,7 @@ def fit_fold(job: FoldFit) -> FoldAnswers:
         return FoldAnswers(())
     started = time.perf_counter()
     try:
-        with _LIBLINEAR if job.arm.learner in BY_LIBLINEAR else nullcontext(), _one_core():
+        with _LIBLINEAR if _may_use_liblinear(job.arm) else nullcontext(), _one_core():
             model = fit_arm(job.arm, job.base, job.new, task=job.task)
             texts = [text_of(row) for row in job.held]
             asked = model.considered(texts) if isinstance(model, TextModel) else model.predict(texts)
@@ -79,6 +77,11 @@ def fit_fold(job: FoldFit) -> FoldAnswers:
 def predictions_of(asked: Asked) -> tuple[Prediction, ...]:
     """The predictions alone."""
     return asked.predictions if isinstance(asked, Considered) else asked
+
+
+def _may_use_liblinear(arm: Arm) -> bool:
+    """The reject model of texts is fitted by it whatever the learner, and a classifier of the user's may hold it."""
+    return arm.task == "text" or arm.learner == "estimator"
 
 
 class _OneCore:

@@ -41,6 +41,8 @@ NEW = [
     for verb in ("begin", "start", "renew")
     for n in range(8)
 ]
+OUTSIDE = [DatasetRow(input=f"what is the {thing} of {n}", label="other", source="base")
+           for thing in ("age", "height") for n in range(12)]  # fmt: skip
 SERVED: list[str | None] = ["order"] * len(NEW)
 VERBS = ("take", "bring", "send", "ship", "hand", "give", "pass", "carry")
 THINGS = ("lamp", "shoes", "shirt", "phone", "chair", "table", "clock", "radio", "couch", "glass")
@@ -60,7 +62,7 @@ LOG = [*map(confirmed, range(80)),
 
 def numbers(mapper: Mapper | None, *, budget_s: float = 120.0) -> dict[str, Any]:
     """All that a retrain learns from refits, down to the bits, and without the seconds."""
-    over = OutOfFold(BASE, NEW, Task(), mapper=mapper)
+    over = OutOfFold([*BASE, *OUTSIDE], NEW, Task(out_of_scope="other"), mapper=mapper)
     probed = probe(over, SERVED, incumbent=ARM).model_copy(update={"seconds": 0.0})
     trials = try_arms(over, SERVED, incumbent=ARM, budget_s=budget_s)
     over.prepare(places_to_judge(ARMS[ARM], over, incumbent=ARM))
@@ -70,7 +72,7 @@ def numbers(mapper: Mapper | None, *, budget_s: float = 120.0) -> dict[str, Any]
         "trials": [trial.model_copy(update={"seconds": 0.0}) for trial in trials],
         "rows": judge_rows(ARMS[ARM], over, SERVED, incumbent=ARM),
         "calibration": judge_calibration(ARMS[ARM], over, incumbent=ARM),
-        "bits": [asked.log_odds.tobytes() for asked in said],
+        "bits": [part.tobytes() for asked in said for part in (asked.log_odds, asked.inside)],
         "fits": over.estimator_fits,
     }
 
