@@ -17,7 +17,7 @@ from models.arms import ARMS, Arm, Model, fit_arm, try_arms
 from models.collusion import groups_of
 from models.fitting import BASE
 from models.judged_rows import JudgedRow
-from models.judging import examples_of, judge_calibration, judge_rows
+from models.judging import examples_of, judge_calibration, judge_rows, places_to_judge
 from models.out_of_fold import OutOfFold
 from models.poison import influences
 from models.text_model import TextModel
@@ -45,6 +45,7 @@ def train(
     model = None
     if trials[0].score is not None:
         arm = ARMS[trials[0].arm]
+        out_of_fold.prepare(places_to_judge(arm, out_of_fold, incumbent=data.incumbent))
         over = anchored_over(workspace, data, out_of_fold, arm)
         judged = judge_rows(arm, over or out_of_fold, data.served, incumbent=data.incumbent)
         stages, model = _judge(workspace, data, out_of_fold, arm, judged, over)

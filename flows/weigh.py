@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flows.anchoring import is_anchored
 from flows.candidate import train
 from flows.champion import check_estimator, found_model
+from flows.engine import opened_engine
 from flows.history import leave_row, new_row
 from flows.labels import unknown_step
 from flows.serving import live_version
@@ -18,7 +19,7 @@ from models.arms import Probe, candidates, probe, probe_learnt
 from models.minimum_evidence import EvidenceCase, EvidenceVerdict
 from models.out_of_fold import OutOfFold
 from models.trigger import TriggerInputs, TriggerVerdict, evaluate, pays_if_it_passes, settled_without_probe
-from store.errors import FilmroomError
+from store.errors import EngineAway, FilmroomError
 from store.records import Retrain
 
 FIRST_GATE_S = 10.0
@@ -40,11 +41,20 @@ def weigh(workspace: Workspace, name: str) -> Retrain:
         return leave_row(
             workspace, new_row(workspace, name, "skipped", str(error), to_yes="mend that, then `filmroom run`")
         )
-    return weighed(workspace, data, started)
+    try:
+        return weighed(workspace, data, started)
+    except EngineAway as error:  # nothing is written before a candidate has passed
+        row = new_row(
+            workspace, name, "skipped", str(error), to_yes="mend that or take the line out, then `filmroom run`"
+        )
+        return leave_row(workspace, row.model_copy(update={"data_digest": data.digest}))
 
 
 def weighed(workspace: Workspace, data: TrainingData, started: float) -> Retrain:
-    """The evaluation over what was gathered: evidence, probe, trigger, and the training where it says so."""
+    """The evaluation over what was gathered: evidence, probe, trigger, and the training where it says so.
+
+    Raises EngineAway where the fits cannot be run.
+    """
     evidence = _evidence(workspace, data)
     skipped = new_row(
         workspace, data.name, "skipped", evidence.sentence, to_yes=evidence.to_yes, numbers=evidence.numbers
@@ -56,7 +66,21 @@ def weighed(workspace: Workspace, data: TrainingData, started: float) -> Retrain
     settled = settled_without_probe(known, policy=workspace.policy, prices=workspace.settings.prices)
     if settled is not None:
         return leave_row(workspace, _told(skipped, settled, evidence))
-    out_of_fold = OutOfFold(data.base, data.rows, data.task)
+    with opened_engine(workspace.settings.engine, workspace.engine) as mapper:
+        out_of_fold = OutOfFold(data.base, data.rows, data.task, mapper=mapper)
+        return _probed(workspace, data, out_of_fold, known, evidence, skipped, started)
+
+
+def _probed(
+    workspace: Workspace,
+    data: TrainingData,
+    out_of_fold: OutOfFold,
+    known: TriggerInputs,
+    evidence: EvidenceVerdict,
+    skipped: Retrain,
+    started: float,
+) -> Retrain:
+    """The trigger with what a probe shows, and the training where it says so."""
     found = _with_probe(known, data, probe(out_of_fold, data.served, incumbent=data.incumbent), out_of_fold.folds)
     if pays_if_it_passes(found, policy=workspace.policy, prices=workspace.settings.prices):
         learnt = probe_learnt(out_of_fold, incumbent=data.incumbent) if found.learnt_rows else (0, 0)

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import JsonValue
 from sqlalchemy import Connection
@@ -20,6 +20,9 @@ from store.profile import labelled_counts
 from store.records import Policy, Rule, Target
 from store.releases import found_project, live_release, version
 from store.settings import Settings
+
+if TYPE_CHECKING:
+    from flows.engine import Engine
 
 Decided = TypeVar("Decided")
 MOVES = 10
@@ -39,6 +42,8 @@ class Workspace:
     actor: str
     lease: Lease | None = None
     turn_id: str = ""
+    engine: "Engine | None" = None
+    """What begins the fits of a retrain; None: this process or its own Dask client, as the settings say."""
 
     @property
     def project(self) -> str:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from models.anchored import Anchor, AnchoredModel, Leads, anchored, is_new, labels_of, leads_over
 from models.dataset import text_of
 from models.fitting import ARMS, Arm, truth_of
-from models.out_of_fold import Answers, Asked, OutOfFold, Predictions, predictions_of
+from models.fold_fit import Asked, predictions_of
+from models.out_of_fold import Answers, OutOfFold, Predictions
 from models.reject import Bools, Floats
 from models.text_model import Considered, Prediction, TextModel
 

@@ -5,15 +5,17 @@ that judge an arm so chosen (`models.judging`) are others, so that choosing does
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from pydantic import JsonValue
 
 from models.exceptions import BREAK_COST
-from models.fitting import ARMS, BASE, DEFAULT_ARM, Arm, Model, Task, fit_arm, truth_of
+from models.fitting import ARMS, DEFAULT_ARM, Arm, Model, Task, fit_arm, truth_of
+from models.fold_fit import FoldFailed
 from models.judging import judge_rows
-from models.out_of_fold import FOLDS_OF_MANY, OutOfFold
+from models.out_of_fold import FOLDS_OF_MANY, OutOfFold, Place
+from models.probe import Probe, changes, probe, probe_learnt
 from models.sequential import mcnemar_one_sided
 from models.splits import JUDGING_SHARE, is_judging, sample_of
 from models.text_model import MANY_ROWS
@@ -42,6 +44,8 @@ SWITCH_ALPHA = 0.05
 """Of the exact one-sided McNemar test by which another arm must beat the incumbent's: 5-0, 7-1, 9-2, as in the gate."""
 CHOOSING_FOLDS = 3
 """Over the choosing rows."""
+ALWAYS = 3
+"""Arms that are tried even when the budget is spent, the incumbent's first."""
 
 
 class Rung(Record):
@@ -66,6 +70,7 @@ class ArmTrial(Record):
     broken: int
     rows: int
     seconds: float
+    """Of fitting, wherever it ran; several arms may have been fitted at the same time."""
     estimator_fits: int
     row_scores: tuple[int, ...] = ()
     """Per choosing row: 1 repaired, -2 broken, 0 neither; empty where it was stopped."""
@@ -78,49 +83,6 @@ class ArmTrial(Record):
     def as_json(self) -> dict[str, JsonValue]:
         """For the ledger: without the scores of single rows."""
         return self.model_dump(mode="json", exclude={"row_scores"})
-
-
-class Probe(Record):
-    """What a refit of the incumbent's arm on the other folds would have answered to the correction rows."""
-
-    rows: int
-    failures: int
-    """Rows that were answered wrongly."""
-    repaired: int
-    broken: int
-    slices: tuple[tuple[int, int, int], ...]
-    """(repaired, broken, rows) in scope, and out of scope where there are such rows."""
-    estimator_fits: int
-    seconds: float
-
-
-def probe(out_of_fold: OutOfFold, served: Sequence[str | None], *, incumbent: str) -> Probe:
-    """Repairs and breaks of the incumbent's arm on folds it was not trained on.
-
-    `served` has the champion's logged answer to each new row, None where it rejected.
-    """
-    started, fits = time.monotonic(), out_of_fold.estimator_fits
-    answers = out_of_fold.answers(ARMS[incumbent])
-    truths = [truth_of(row, out_of_fold.task) for row in out_of_fold.new]
-    repaired, broken = _changes(truths, served, answers)
-    return Probe(
-        rows=len(truths),
-        failures=sum(truth != answer for truth, answer in zip(truths, served, strict=True)),
-        repaired=repaired,
-        broken=broken,
-        slices=_slices(truths, served, answers),
-        estimator_fits=out_of_fold.estimator_fits - fits,
-        seconds=time.monotonic() - started,
-    )
-
-
-def probe_learnt(out_of_fold: OutOfFold, *, incumbent: str) -> tuple[int, int]:
-    """(repaired, broken) among the production rows that the champion has learnt: refits with the new rows against without."""
-    arm, base = ARMS[incumbent], out_of_fold.base
-    before, after = (out_of_fold.base_answers(arm, with_new=with_new) for with_new in (False, True))
-    rows = zip((base[i] for i in out_of_fold.asked_base), before, after, strict=True)
-    learnt = [(truth_of(row, out_of_fold.task), old, new) for row, old, new in rows if row.source != BASE]
-    return _changes(*([each[part] for each in learnt] for part in range(3)))
 
 
 def candidates(incumbent: str, task: Task, barred: Sequence[str] = ()) -> tuple[Arm, ...]:
@@ -146,6 +108,8 @@ def try_arms(
     Each choosing row is predicted by a model trained on the base rows, on the choosing rows of the other folds and on
     no judging row. An arm that is behind the incumbent's after the first fold is stopped there. One that raises is
     recorded with its error and the others go on; the incumbent's arm and two more are tried even when the budget is spent.
+
+    Raises EngineAway where the mapper of `out_of_fold` cannot run a fit.
     """
     new, task = out_of_fold.new, out_of_fold.task
     chosen = [i for i in range(len(new)) if not is_judging(new[i], task.seed)]
@@ -155,12 +119,15 @@ def try_arms(
         [new[i] for i in chosen],
         task,
         folds=FOLDS_OF_MANY if many else CHOOSING_FOLDS,
+        mapper=out_of_fold.mapper,
     )
     answers = [served[i] for i in chosen]
-    started = time.monotonic()
+    until = time.monotonic() + budget_s
     trials: list[ArmTrial] = []
-    for number, arm in enumerate(candidates(incumbent, task, barred)):
-        if number > 2 and time.monotonic() - started > budget_s:
+    arms = candidates(incumbent, task, barred)
+    ready = _prepared(choosing, arms, answers, lambda: time.monotonic() > until)
+    for number, arm in enumerate(arms):
+        if number >= ALWAYS and arm not in ready and time.monotonic() > until:
             trials.append(_failed(arm, f"the budget of {budget_s:.0f} s was spent"))
             continue
         own = next((trial for trial in trials if trial.arm == incumbent and trial.score is not None), None)
@@ -169,28 +136,36 @@ def try_arms(
     return _ranked(trials, incumbent)
 
 
-def _changes(
-    truths: Sequence[str | None], before: Sequence[str | None], after: Sequence[str | None]
-) -> tuple[int, int]:
-    """(newly right, newly wrong)."""
-    repaired = sum(b != t == a for t, b, a in zip(truths, before, after, strict=True))
-    broken = sum(b == t != a for t, b, a in zip(truths, before, after, strict=True))
-    return repaired, broken
+def _prepared(
+    choosing: OutOfFold, arms: Sequence[Arm], served: list[str | None], spent: Callable[[], bool]
+) -> tuple[Arm, ...]:
+    """Fits ahead, by the mapper, what the trials will ask for: the first fold of every arm in reach of the budget, then the other
+    folds of those that are not behind the first of `arms`. Returns the arms that need no fit any more.
+    """
+    if choosing.mapper is None or not choosing.new:
+        return ()
+    reached = arms[:ALWAYS] if spent() else arms
+    choosing.prepare(Place(arm, 0) for arm in reached)
+    scores = {arm: _first_score(arm, choosing, served) for arm in reached}
+    own = scores[arms[0]]
+    going = [arm for arm, score in scores.items() if score is not None and (own is None or score >= own)]
+    if spent():
+        going = [arm for arm in going if arm in arms[:ALWAYS]]
+    choosing.prepare(place for arm in going for place in choosing.places(arm))
+    ended = [arm for arm, score in scores.items() if score is None or (own is not None and score < own)]
+    return (*going, *ended)
 
 
-def _slices(
-    truths: Sequence[str | None], before: Sequence[str | None], after: Sequence[str | None]
-) -> tuple[tuple[int, int, int], ...]:
-    rows = list(zip(truths, before, after, strict=True))
-    parts = [row for row in rows if row[0] is not None], [row for row in rows if row[0] is None]
-    return tuple(
-        (*_changes(*map(list, zip(*part, strict=True))), len(part)) for part in parts if part and len(part) < len(rows)
-    )
+def _first_score(arm: Arm, choosing: OutOfFold, served: list[str | None]) -> int | None:
+    """Repairs less twice the breaks in the first fold; None: it failed."""
+    try:
+        return sum(_scored(choosing, served, choosing.positions(0), choosing.answers_in(arm, 0)))
+    except FoldFailed:
+        return None
 
 
 def _tried(arm: Arm, choosing: OutOfFold, served: list[str | None], own: ArmTrial | None) -> ArmTrial:
     """The trial of one arm; `own` is the incumbent's, where that was scored."""
-    started, fits = time.monotonic(), choosing.estimator_fits
     if not choosing.new:
         return _failed(arm, "no rows to choose with")
     first = choosing.positions(0)
@@ -199,11 +174,11 @@ def _tried(arm: Arm, choosing: OutOfFold, served: list[str | None], own: ArmTria
         stopped = own is not None and bool(first) and sum(scored) < sum(own.row_scores[i] for i in first)
         rows = first if stopped else range(len(served))
         answers = choosing.answers_in(arm, 0) if stopped else choosing.answers(arm)
-    except Exception as error:  # noqa: BLE001 - an estimator may raise anything; the other arms go on
-        failed = _failed(arm, f"{type(error).__name__}: {error}")
-        return failed.model_copy(update={"seconds": time.monotonic() - started})
+    except FoldFailed as error:
+        return _failed(arm, str(error)).model_copy(update={"seconds": choosing.cost_of(arm)[1]})
+    fits, seconds = choosing.cost_of(arm)
     truths, before = [truth_of(choosing.new[i], choosing.task) for i in rows], [served[i] for i in rows]
-    repaired, broken = _changes(truths, before, answers)
+    repaired, broken = changes(truths, before, answers)
     scores = _scored(choosing, served, rows, answers)
     return ArmTrial(
         arm=arm.name,
@@ -213,8 +188,8 @@ def _tried(arm: Arm, choosing: OutOfFold, served: list[str | None], own: ArmTria
         repaired=repaired,
         broken=broken,
         rows=len(scores),
-        seconds=time.monotonic() - started,
-        estimator_fits=choosing.estimator_fits - fits,
+        seconds=seconds,
+        estimator_fits=fits,
         curve=_curve(arm, choosing, folds=1 if stopped else choosing.folds),
         stopped=stopped,
     )

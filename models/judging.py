@@ -7,7 +7,7 @@ from models.anchored_out_of_fold import AnchoredOutOfFold
 from models.calibration import Calibrated, compare_calibration
 from models.fitting import ARMS, BASE, Arm, Task, truth_of
 from models.judged_rows import JudgedRow
-from models.out_of_fold import OutOfFold
+from models.out_of_fold import OutOfFold, Place
 from models.splits import is_judging
 from store.records.identity import content_hash
 from store.records.weights import ChangedAnswer, DatasetRow
@@ -45,6 +45,12 @@ def judge_rows(
     asked = [base[i] for i in out_of_fold.asked_base]
     pairs = zip(asked, before, out_of_fold.base_answers(arm, with_new=True), strict=True)
     return (*(judged_row(row, old, new_, task, in_cluster=False) for row, old, new_ in pairs), *fresh)
+
+
+def places_to_judge(arm: Arm, out_of_fold: OutOfFold, *, incumbent: str) -> list[Place]:
+    """The fits behind `judge_rows` and `judge_calibration`."""
+    before = out_of_fold.base_places(ARMS[incumbent], with_new=False)
+    return [*out_of_fold.places(arm), *before, *out_of_fold.base_places(arm, with_new=True)]
 
 
 def formerly_right(arm: Arm, out_of_fold: OutOfFold, served: Sequence[str | None], *, incumbent: str) -> int:

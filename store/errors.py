@@ -22,6 +22,7 @@
     +-- NotAllowed               this cannot be done to it now
     +-- Refused                  a named gate refuses
     +-- ModelRefused             a model file that is not loaded
+    +-- EngineAway               the fits cannot be run where `[engine]` says
 
 The docstring of a class is its default message. A message says what happened, to which thing, and what to do next.
 """
@@ -118,3 +119,7 @@ class Refused(FilmroomError):
 
 class ModelRefused(FilmroomError):
     """The model file is refused."""
+
+
+class EngineAway(FilmroomError):
+    """The fits cannot be run: check `[engine]` in the settings, and that its cluster runs."""

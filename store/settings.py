@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from store.errors import SettingsError
 from store.records import Meaning, Policy, Prices, content_hash, policy_for
 from store.records.policy import Evidence, ProfileName
+from store.settings_engine import EngineSection
 from store.settings_errors import faults
 from store.settings_section import Section
 from store.settings_weights import WeightsSection
@@ -201,6 +202,7 @@ class Settings(BaseSettings):
     feedback: dict[str, Meaning] = Field(default_factory=dict)
     agent: AgentSection = AgentSection()
     weights: dict[str, WeightsSection] = Field(default_factory=dict)
+    engine: EngineSection = EngineSection()
     policy: PolicySection = PolicySection()
     prices: Prices = Prices()
     schedule: ScheduleSection = ScheduleSection()
@@ -237,10 +239,9 @@ class Settings(BaseSettings):
 
     @property
     def digest(self) -> str:
-        """Twelve digits over everything that can change a decision; where the store lies is not part of it."""
-        return content_hash(self.model_dump(mode="json", exclude={"home", "store", "schedule", "console", "tracking"}))[
-            :12
-        ]
+        """Twelve digits over everything that can change a decision; where the store lies and the fits run is not part of it."""
+        apart = {"home", "store", "engine", "schedule", "console", "tracking"}
+        return content_hash(self.model_dump(mode="json", exclude=apart))[:12]
 
     def policy_in_force(self, profile: ProfileName) -> Policy:
         """The profile's defaults with this file's overrides."""

@@ -36,7 +36,7 @@ os.environ |= {
 }
 
 LONG = ("schedule", "console_browser", "season", "pull", "console_schedule", "merging", "live", "ingest_killed",
-        "command_line", "poisoned", "console", "retrain", "acceptance")  # fmt: skip
+        "command_line", "poisoned", "console", "retrain", "engine", "acceptance")  # fmt: skip
 """Files that take longest, first: begun last, each would keep one worker busy while the others have nothing left."""
 
 

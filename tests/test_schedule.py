@@ -1,5 +1,6 @@
 """Turns on a schedule, against a real Prefect server in a process of its own."""
 
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from flows.schedule_state import ScheduledRun, planned
 from store.errors import NotAllowed, SettingsError
 from store.settings import Settings
 from tests.schedule_home import ROOT, TURN_S, Home, free_port, wait_until
+from tests.test_engine import learnt
 
 
 @pytest.fixture
@@ -153,6 +155,42 @@ def test_the_rhythm_can_be_changed_while_it_turns(running: Home) -> None:
     assert set_interval(running.settings, 7200).rhythm == "every 2 h"
     with pytest.raises(SettingsError, match="'hourly-ish' is not a cron expression"):
         set_cron(running.settings, "hourly-ish")
+
+
+TRACKED = """
+import json, os, sys
+from pathlib import Path
+from flows.prefect_environment import apply
+
+if __name__ == "__main__":
+    apply(Path(sys.argv[1]), int(sys.argv[2]))
+    import distributed
+    from flows.improve import run_tracked
+    from tests.test_engine import learnt
+
+    def tracked(workspace):
+        assert run_tracked(workspace.settings.home / "filmroom.toml", "staff:ann") is not None
+
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None, host="127.0.0.1") as cluster:
+        found = learnt(Path(sys.argv[3]) / "dask", f'[engine]\\ndask = "{cluster.scheduler_address}"\\n', tracked)
+        print("LEARNT", json.dumps(found), flush=True)
+    os._exit(0)  # without Prefect's wait for its logs
+"""
+
+
+@pytest.mark.prefect
+@pytest.mark.slow
+def test_prefects_dask_runner_serves_the_model_of_an_untracked_turn(running: Home, tmp_path: Path) -> None:
+    pytest.importorskip("prefect_dask", reason="Dask is not installed: filmroom[dask]")
+    script = tmp_path / "tracked.py"
+    script.write_text(TRACKED)
+    command = [sys.executable, str(script), str(running.folder), str(running.settings.schedule.port), str(tmp_path)]
+    done = subprocess.run(command, env=running.env, capture_output=True, text=True, check=False, timeout=120)
+    found = [
+        json.loads(line.removeprefix("LEARNT ")) for line in done.stdout.splitlines() if line.startswith("LEARNT ")
+    ]
+    alone = json.loads(json.dumps(learnt(tmp_path / "alone", "")))
+    assert (found, alone["decision"]) == ([alone], "promoted"), done.stderr[-2000:]
 
 
 @pytest.mark.prefect
