@@ -1,5 +1,6 @@
 """What should have been answered, set against what was served."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,10 @@ from store.records import Episode, Feedback, Meaning, Signal, Span
 
 TRUTH_NAMES = frozenset({"label", "target", "truth", "ground_truth", "y_true", "actual", "expected", "gold"})
 """Feedback of these names carries the right label itself, where it is no verdict such as `good`."""
+
+_LABEL_LIMIT = 64
+_SENTENCE = re.compile(r"[.!?]\s*$|[.!?,;:]\s|\n")
+"""What a sentence has and a label has not."""
 
 MACHINE = Meaning(kind="evaluation")
 PERSON = Meaning()
@@ -57,11 +62,13 @@ def right_answer(feedback: Feedback, meaning: Meaning) -> JsonValue:
     return feedback.label or None
 
 
-def judged_step(episode: Episode, feedback: Feedback) -> Span | None:
+def judged_step(episode: Episode, feedback: Feedback, right: JsonValue = None) -> Span | None:
     """The step a feedback is about; None: the answer as a whole.
 
     The span it names; else the prediction of its name; else the only prediction, where the feedback carries a label
-    or the trace has no other answer.
+    or the trace has no other answer. Where an agent replied, words that are right for the whole trace are about the
+    reply: only what has the form of a label is about the prediction, and of a feedback whose name does not say that it
+    is a label only one word, in place of several, of a prediction that nobody confirmed.
     """
     named = feedback.span_external_id
     if named is not None:
@@ -70,16 +77,52 @@ def judged_step(episode: Episode, feedback: Feedback) -> Span | None:
     by_name = [span for span in predictions if feedback.name in (span.name, span.model)]
     if by_name:
         return by_name[-1]
-    others = any(span.kind not in ("predict", "user", "chain") for span in episode.spans)
+    if len(predictions) != 1:
+        return None
+    [only] = predictions
     is_label = feedback.name.casefold() in TRUTH_NAMES
-    return predictions[-1] if len(predictions) == 1 and (is_label or not others) else None
+    if replied(episode, only):
+        said = label_in(right)
+        if is_label:
+            return only if said and has_form_of_label(said) else None
+        is_one_word = len(said.split()) == 1 < len(answer_text(episode).split())
+        return only if is_one_word and has_form_of_label(said) and not is_confirmed(episode, only) else None
+    others = any(span.kind not in ("predict", "user", "chain") for span in episode.spans)
+    return only if is_label or not others else None
+
+
+def replied(episode: Episode, prediction: Span) -> bool:
+    """Whether the trace has an answer of its own beside the label of this prediction."""
+    answer, label = answer_text(episode), label_in(prediction.output)
+    if not answer.strip():
+        return False
+    if not label:
+        return not has_form_of_label(answer) or len(answer.split()) > 1
+    folded = {_folded(answer), _folded(label_in(answer)), _folded(label_in(episode.trace.output))}
+    return _folded(label) not in folded and _folded(answer) != _folded(text_of(prediction.output))
+
+
+def has_form_of_label(text: str) -> bool:
+    """Whether a text may be a class's name: at most 64 characters, and no sentence.
+
+    >>> has_form_of_label("lost card"), has_form_of_label("Are you sure? All is lost."), has_form_of_label("Yes.")
+    (True, False, False)
+    """
+    return len(text) <= _LABEL_LIMIT and _SENTENCE.search(text.strip()) is None
+
+
+def is_confirmed(episode: Episode, prediction: Span) -> bool:
+    """Whether somebody said of this prediction that its label is right."""
+    named = (right_answer(said, PERSON) for said in episode.feedback if said.span_external_id == prediction.external_id)
+    served = _folded(label_in(prediction.output))
+    return any(right is not None and _folded(label_in(right)) == served for right in named)
 
 
 def compare(
     episode: Episode, feedback: Feedback, right: JsonValue, *, out_of_scope: Mapping[str, str | None]
 ) -> Comparison:
     """The correction `right` beside what was served; a model's out-of-scope label and no label are the same."""
-    span = judged_step(episode, feedback)
+    span = judged_step(episode, feedback, right)
     model = span.model or span.name if span else episode.trace.model
     if span is not None and span.kind == "predict":
         reject = out_of_scope.get(model or "")

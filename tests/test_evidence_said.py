@@ -1,11 +1,14 @@
 """What people said, read for whom it holds: a wish of one's own, a policy, several causes, reviewers who disagree."""
 
+from typing import Any
+
 import pytest
 
 from models.evidence import Deployment, weigh
+from models.fingerprint import fingerprint
 from models.router import PRIOR
-from store.records import Case, Policy
-from tests.test_evidence import case, evidence
+from store.records import Case, Policy, Span
+from tests.test_evidence import case, evidence, span
 
 
 @pytest.mark.parametrize(
@@ -108,3 +111,48 @@ def test_several_causes_beside_a_cluster_that_nobody_corrected() -> None:
     assert several(*fee) == several(*wish) == 0.0
     assert several() is None
     assert evidence(*fee, *card)["several_causes"] is None
+
+
+REPLY: dict[str, Any] = {"input": "close my account", "output": "Your account is deleted.", "user": "ann"}
+ASK: dict[str, Any] = {
+    "score": 0.0,
+    "principal": "ann",
+    "corrected_output": "Are you sure? All reservations will be lost.",
+}
+CONFIRMED: dict[str, Any] = {"name": "label", "span_external_id": "p", "principal": "staff", "corrected_output": "card"}
+
+
+def predicted(name: str = "1", label: str = "card") -> Span:
+    return span(name, "topics", external_id="p", kind="predict", input="close my account", output=label, confidence=0.9)
+
+
+def test_a_confirmed_label_and_a_corrected_reply_are_no_contradiction() -> None:
+    found = evidence(case("1", predicted(), feedback=[ASK, CONFIRMED], **REPLY))
+    assert (found["contradiction"], found["model_step"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "component"),
+    [
+        ([ASK], "answer"),
+        ([ASK, CONFIRMED], "answer"),
+        ([{**ASK, "corrected_output": ASK["corrected_output"] * 2}], "answer"),
+        ([{**ASK, "name": "expected"}], "answer"),
+        ([{**ASK, "corrected_output": "account"}], "topics"),
+        ([{**ASK, "corrected_output": "account"}, CONFIRMED], "answer"),
+        ([{"name": "label", "label": "lost card"}], "topics"),
+        ([{**ASK, "span_external_id": "p", "corrected_output": "lost card"}], "topics"),
+        ([{"score": 0.0}], "topics"),
+        ([{"score": 0.0}, CONFIRMED], "answer"),
+    ],
+)
+def test_a_correction_of_the_reply_is_no_label_of_the_prediction_before_it(
+    said: list[dict[str, Any]], component: str
+) -> None:
+    found = case("1", predicted(), feedback=said, **REPLY)
+    assert fingerprint(found).component == component
+
+
+def test_where_the_output_is_the_label_a_correction_is_about_it() -> None:
+    found = fingerprint(case("1", predicted(), feedback=[{"corrected_output": "account"}], output="card"))
+    assert (found.component, found.served, found.corrected) == ("topics", "card", "account")
