@@ -113,6 +113,37 @@ def test_several_causes_beside_a_cluster_that_nobody_corrected() -> None:
     assert evidence(*fee, *card)["several_causes"] is None
 
 
+def of_users(*right: str, answer: str = "I do not know.") -> list[Case]:
+    """Each user corrects the same answer to the same question."""
+    return [
+        case(f"{at}", source=f"u{at}", user=f"u{at}", input="can I return a sale item", output=answer,
+             feedback=[{"score": 0.0, "principal": f"u{at}", "corrected_output": text}])
+        for at, text in enumerate(right)
+    ]  # fmt: skip
+
+
+NEVER, DAYS = "Sale items can never be returned.", "Sale items can be returned within 30 days."
+
+
+@pytest.mark.parametrize(
+    ("right", "expected"),
+    [
+        ((NEVER, DAYS) * 3, 1.0),
+        ((DAYS, "Sale items can be returned within 14 days.") * 2, 1.0),
+        ((NEVER, *(DAYS,) * 5), 0.0),
+        (("Your sale item can never be returned.", "Your sale item can be returned within 30 days.") * 3, 0.0),
+        (("It is delivered on Monday.", "It is delivered on Tuesday.") * 3, 0.0),
+        ((DAYS, "Sale items can be returned within 30 days, of course.") * 3, 0.0),
+    ],
+)
+def test_users_who_deny_each_other_on_one_answer_are_a_contradiction(right: tuple[str, ...], expected: float) -> None:
+    found = evidence(*of_users(*right))
+    assert found["contradiction"] == expected
+    if expected:
+        given = PRIOR.probabilities(found, Deployment())
+        assert max(given, key=lambda name: given[name]) == "none"
+
+
 REPLY: dict[str, Any] = {"input": "close my account", "output": "Your account is deleted.", "user": "ann"}
 ASK: dict[str, Any] = {
     "score": 0.0,
@@ -129,6 +160,17 @@ def predicted(name: str = "1", label: str = "card") -> Span:
 def test_a_confirmed_label_and_a_corrected_reply_are_no_contradiction() -> None:
     found = evidence(case("1", predicted(), feedback=[ASK, CONFIRMED], **REPLY))
     assert (found["contradiction"], found["model_step"]) == (0.0, 0.0)
+
+
+def test_labels_of_two_steps_are_no_contradiction() -> None:
+    steps = [predicted(), span("1", "tone", external_id="q", kind="predict", input="close my account", output="angry")]
+    said = [
+        {**CONFIRMED, "corrected_output": "account"},
+        {**CONFIRMED, "span_external_id": "q", "corrected_output": "sad"},
+    ]
+    assert evidence(case("1", *steps, feedback=said, **REPLY))["contradiction"] == 0.0
+    both = [{**CONFIRMED, "corrected_output": "account"}, {**CONFIRMED, "corrected_output": "other"}]
+    assert evidence(case("1", *steps, feedback=both, **REPLY))["contradiction"] == 1.0
 
 
 @pytest.mark.parametrize(
