@@ -1,7 +1,7 @@
 """What should have been answered, set against what was served."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -67,8 +67,7 @@ def judged_step(episode: Episode, feedback: Feedback, right: JsonValue = None) -
 
     The span it names; else the prediction of its name; else the only prediction, where the feedback carries a label
     or the trace has no other answer. Where an agent replied, words that are right for the whole trace are about the
-    reply: only what has the form of a label is about the prediction, and of a feedback whose name does not say that it
-    is a label only one word, in place of several, of a prediction that nobody confirmed.
+    reply, unless the feedback's name says that it is a label and they have the form of one.
     """
     named = feedback.span_external_id
     if named is not None:
@@ -83,12 +82,28 @@ def judged_step(episode: Episode, feedback: Feedback, right: JsonValue = None) -
     is_label = feedback.name.casefold() in TRUTH_NAMES
     if replied(episode, only):
         said = label_in(right)
-        if is_label:
-            return only if said and has_form_of_label(said) else None
-        is_one_word = len(said.split()) == 1 < len(answer_text(episode).split())
-        return only if is_one_word and has_form_of_label(said) and not is_confirmed(episode, only) else None
+        return only if is_label and said and has_form_of_label(said) else None
     others = any(span.kind not in ("predict", "user", "chain") for span in episode.spans)
     return only if is_label or not others else None
+
+
+def naming_labels(episode: Episode, labels: Mapping[str, Collection[str]]) -> Episode:
+    """The episode in which a correction that is a known label names the only prediction, though an agent replied after it.
+
+    `labels`: model to the labels it is known to give. A prediction that somebody confirmed is left alone.
+    """
+    predictions = [span for span in episode.spans if span.kind == "predict"]
+    if len(predictions) != 1 or not replied(episode, predictions[0]) or is_confirmed(episode, predictions[0]):
+        return episode
+    [only] = predictions
+    known = {_folded(label) for name in (only.model, only.name) for label in labels.get(name or "", ())}
+    said = tuple(
+        each.model_copy(update={"span_external_id": only.external_id})
+        if each.span_external_id is None and _folded(label_in(each.corrected_output)) in known
+        else each
+        for each in episode.feedback
+    )
+    return episode if said == episode.feedback else episode.model_copy(update={"feedback": said})
 
 
 def replied(episode: Episode, prediction: Span) -> bool:
@@ -153,10 +168,23 @@ def differing(episode: Episode, signals: Iterable[Signal] = ()) -> tuple[Compari
     counted = {
         signal.feedback_id for signal in known if signal.weight > 0 and signal.detector in ("correction", "late_label")
     }
-    found = [item for item in comparisons(episode, meanings={}, out_of_scope={}) if item.differs]
+    found = [item for item in comparisons(_as_read(episode, known), meanings={}, out_of_scope={}) if item.differs]
     if known:
         found = [item for item in found if item.feedback.id in counted]
     return tuple(sorted(found, key=lambda item: item.feedback.given_us or 0))
+
+
+def _as_read(episode: Episode, signals: Iterable[Signal]) -> Episode:
+    """The episode whose feedback names the prediction that its signal says it is about."""
+    steps = {span.id: span.external_id for span in episode.spans if span.kind == "predict"}
+    read = {each.feedback_id: steps[each.span_id] for each in signals if each.feedback_id and each.span_id in steps}
+    if not any(each.span_external_id is None and each.id in read for each in episode.feedback):
+        return episode
+    said = tuple(
+        each.model_copy(update={"span_external_id": each.span_external_id or read.get(each.id)})
+        for each in episode.feedback
+    )
+    return episode.model_copy(update={"feedback": said})
 
 
 def _unless(label: str, reject: str | None) -> str:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from models.corrections import naming_labels
+from models.detector import detect
 from models.evidence import Deployment, weigh
 from models.fingerprint import fingerprint
 from models.router import PRIOR
@@ -180,7 +182,7 @@ def test_labels_of_two_steps_are_no_contradiction() -> None:
         ([ASK, CONFIRMED], "answer"),
         ([{**ASK, "corrected_output": ASK["corrected_output"] * 2}], "answer"),
         ([{**ASK, "name": "expected"}], "answer"),
-        ([{**ASK, "corrected_output": "account"}], "topics"),
+        ([{**ASK, "corrected_output": "account"}], "answer"),
         ([{**ASK, "corrected_output": "account"}, CONFIRMED], "answer"),
         ([{"name": "label", "label": "lost card"}], "topics"),
         ([{**ASK, "span_external_id": "p", "corrected_output": "lost card"}], "topics"),
@@ -198,3 +200,20 @@ def test_a_correction_of_the_reply_is_no_label_of_the_prediction_before_it(
 def test_where_the_output_is_the_label_a_correction_is_about_it() -> None:
     found = fingerprint(case("1", predicted(), feedback=[{"corrected_output": "account"}], output="card"))
     assert (found.component, found.served, found.corrected) == ("topics", "card", "account")
+
+
+@pytest.mark.parametrize(
+    ("said", "component"),
+    [
+        ([{**ASK, "corrected_output": "Lost card"}], "topics"),
+        ([{**ASK, "corrected_output": "Mill"}], "answer"),
+        ([{**ASK, "corrected_output": "lost card"}, CONFIRMED], "answer"),
+    ],
+)
+def test_a_correction_of_the_reply_that_is_a_known_label_is_about_the_prediction(
+    said: list[dict[str, Any]], component: str
+) -> None:
+    found = case("1", predicted(), feedback=said, **REPLY)
+    read = naming_labels(found.episode, {"topics": {"card", "lost card"}})
+    found = found.model_copy(update={"signals": detect(read, meanings={})})
+    assert fingerprint(found).component == component

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flows.pickup import pickup
 from flows.review import approve, reroute
 from flows.turn import turn
 from flows.workspace import Workspace
@@ -85,3 +86,14 @@ def test_what_no_model_answered_cannot_be_sent_to_the_weights(workspace: Workspa
         trace_["spans"] = []
     with pytest.raises(NotAllowed, match=r"no model of the settings answered there \(`answer` did\)"):
         item_of(workspace, *lines, to=True)
+
+
+def test_a_corrected_reply_that_is_a_label_of_the_base_set_is_taught(workspace: Workspace) -> None:
+    item = item_of(workspace, *(predicted(50 + n, "It was sent.", corrected_output="return") for n in range(4)))
+    assert item["summary"] == "Teach `intents` 4 more of: return (answered status)"
+
+
+def test_a_training_file_that_is_gone_keeps_no_failure_from_being_picked_up(workspace: Workspace) -> None:
+    (workspace.settings.home / "train.csv").unlink()
+    take_in(workspace, *(predicted(50 + n, "It was sent.", corrected_output="return") for n in range(4)))
+    assert pickup(workspace).failures == 4

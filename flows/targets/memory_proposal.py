@@ -11,7 +11,7 @@ from models.features.material import Material
 from models.features.memory import speaks_of_self
 from models.steps import text_of
 from models.write_gate import ANSWER, SAID, GateVerdict, is_about_everybody, judge_write, shown
-from store.records import Case, Cluster, Episode, Fact, Feedback, Operation, Proposal, content_hash, derived_id
+from store.records import Case, Cluster, Fact, Feedback, Operation, Proposal, content_hash, derived_id
 
 NEEDED = 'the fact, as JSON: {"predicate": ..., "value": ...} (--answer)'
 NEEDED_FOR_ALL = (
@@ -143,15 +143,20 @@ def _of_case(cluster: Cluster, case: Case) -> list[Fact]:
 
 def _told(case: Case) -> list[Feedback]:
     """What was said of the answer, in order: the labels of predictions are left out."""
-    return [said for said in case.episode.feedback if not _is_label(case.episode, said)]
+    return [said for said in case.episode.feedback if not _is_label(case, said)]
 
 
-def _is_label(episode: Episode, said: Feedback) -> bool:
+def _is_label(case: Case, said: Feedback) -> bool:
+    episode = case.episode
+    predictions = {span.id for span in episode.spans if span.kind == "predict"}
+    if any(each.feedback_id == said.id and each.span_id in predictions for each in case.signals):
+        return True
     step = judged_step(episode, said, said.corrected_output)
     if said.span_external_id is not None or step is not None:
         return step is None or step.kind == "predict"
-    has_predictions = any(span.kind == "predict" for span in episode.spans)
-    return has_predictions and said.name.casefold() in TRUTH_NAMES and has_form_of_label(text_of(said.corrected_output))
+    return (
+        bool(predictions) and said.name.casefold() in TRUTH_NAMES and has_form_of_label(text_of(said.corrected_output))
+    )
 
 
 def _stated(case: Case, said: Feedback) -> list[tuple[str, JsonValue]]:
