@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from flows.detector import refit
+from flows.training import labels_of
 from flows.workspace import Workspace
 from models.combination import Combination
+from models.corrections import naming_labels
 from models.detector import detect, is_failure, judge
 from models.fingerprint import failing_step
 from models.retry import LEAST_GAP_US, MOST_GAP_US, MOST_TRACES, asked_again
+from store.errors import FilmroomError
 from store.failures import cursor, failure_ids, move_cursor, record_failures, record_signals, rejudge
 from store.ledger import record_events
 from store.records import Episode, Failure, Record, Signal
@@ -90,8 +93,10 @@ def _pick(
     known = failure_ids(connection, [episode.trace.id for episode in looked_at])
     all_signals: list[Signal] = []
     fresh: list[Failure] = []
+    labels = {name: _labels(workspace, name) for name in workspace.settings.weights}
     for episode in looked_at:
-        signals = detect(episode, meanings=workspace.settings.feedback, out_of_scope=workspace.out_of_scope)
+        read = naming_labels(episode, labels)
+        signals = detect(read, meanings=workspace.settings.feedback, out_of_scope=workspace.out_of_scope)
         signals += again.get(episode.trace.id, ())
         all_signals += signals
         failed = is_failure(signals, combination)
@@ -109,6 +114,14 @@ def _pick(
     ]  # fmt: skip
     record_events(connection, events, {each.id: [each.trace_id] for each in fresh})
     return len(record_failures(connection, fresh))
+
+
+def _labels(workspace: Workspace, name: str) -> set[str]:
+    """The labels of the model's base set; empty where it cannot be read, which the retrain stage says."""
+    try:
+        return labels_of(workspace.settings, name)
+    except FilmroomError:
+        return set()
 
 
 def _failure(workspace: Workspace, episode: Episode, signals: Sequence[Signal], probability: float) -> Failure:

@@ -18,7 +18,7 @@ from store.corrections import OPEN, correction, put_correction, put_review, set_
 from store.errors import NotAllowed, Refused
 from store.failures import cases_of, cluster
 from store.ledger import record_event
-from store.records import Change, Correction, Record, Review, Target, Verdict
+from store.records import Change, Correction, Proposal, Record, Review, Target, Verdict
 from store.releases import live_release
 from store.traces import episodes, satisfied_ids
 
@@ -207,16 +207,20 @@ def _moved(connection: Connection, workspace: Workspace, found: Correction, to: 
     deployment = workspace.deployment(connection)
     if to not in deployment.targets:
         raise NotAllowed(f"this deployment has no {to}: it has {', '.join(deployment.targets)}")
-    if to == "weights" and each.fingerprint.component not in workspace.settings.weights:
-        models = ", ".join(workspace.settings.weights)
-        raise NotAllowed(
-            f"no model of the settings answered there (`{each.fingerprint.component}` did): models are {models}"
-        )
     neighbours = episodes(connection, satisfied_ids(connection, workspace.project, limit=SATISFIED))
     cases = tuple(cases_of(connection, each.id, CASES))
     material = Material(cases=cases, satisfied=tuple(neighbours), deployment=deployment, policy=workspace.policy)
     proposal = propose(each, material, to)
+    if proposal is not None and to == "weights" and not _is_model(workspace, proposal):
+        models = ", ".join(workspace.settings.weights)
+        raise NotAllowed(
+            f"no model of the settings answered there (`{each.fingerprint.component}` did): models are {models}"
+        )
     return found.model_copy(update={"proposal": proposal})
+
+
+def _is_model(workspace: Workspace, proposal: Proposal) -> bool:
+    return all(each.value["model"] in workspace.settings.weights for each in proposal.operations)
 
 
 def _open(connection: Connection, workspace: Workspace, correction_id: str) -> Correction:

@@ -1,6 +1,7 @@
 """What should have been answered, set against what was served."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -10,6 +11,10 @@ from store.records import Episode, Feedback, Meaning, Signal, Span
 
 TRUTH_NAMES = frozenset({"label", "target", "truth", "ground_truth", "y_true", "actual", "expected", "gold"})
 """Feedback of these names carries the right label itself, where it is no verdict such as `good`."""
+
+_LABEL_LIMIT = 64
+_SENTENCE = re.compile(r"[.!?]\s*$|[.!?,;:]\s|\n")
+"""What a sentence has and a label has not."""
 
 MACHINE = Meaning(kind="evaluation")
 PERSON = Meaning()
@@ -57,11 +62,12 @@ def right_answer(feedback: Feedback, meaning: Meaning) -> JsonValue:
     return feedback.label or None
 
 
-def judged_step(episode: Episode, feedback: Feedback) -> Span | None:
+def judged_step(episode: Episode, feedback: Feedback, right: JsonValue = None) -> Span | None:
     """The step a feedback is about; None: the answer as a whole.
 
     The span it names; else the prediction of its name; else the only prediction, where the feedback carries a label
-    or the trace has no other answer.
+    or the trace has no other answer. Where an agent replied, words that are right for the whole trace are about the
+    reply, unless the feedback's name says that it is a label and they have the form of one.
     """
     named = feedback.span_external_id
     if named is not None:
@@ -70,16 +76,68 @@ def judged_step(episode: Episode, feedback: Feedback) -> Span | None:
     by_name = [span for span in predictions if feedback.name in (span.name, span.model)]
     if by_name:
         return by_name[-1]
-    others = any(span.kind not in ("predict", "user", "chain") for span in episode.spans)
+    if len(predictions) != 1:
+        return None
+    [only] = predictions
     is_label = feedback.name.casefold() in TRUTH_NAMES
-    return predictions[-1] if len(predictions) == 1 and (is_label or not others) else None
+    if replied(episode, only):
+        said = label_in(right)
+        return only if is_label and said and has_form_of_label(said) else None
+    others = any(span.kind not in ("predict", "user", "chain") for span in episode.spans)
+    return only if is_label or not others else None
+
+
+def naming_labels(episode: Episode, labels: Mapping[str, Collection[str]]) -> Episode:
+    """The episode in which a correction that is a known label names the only prediction, though an agent replied after it.
+
+    `labels`: model to the labels it is known to give. A prediction that somebody confirmed is left alone.
+    """
+    predictions = [span for span in episode.spans if span.kind == "predict"]
+    if len(predictions) != 1 or not replied(episode, predictions[0]) or is_confirmed(episode, predictions[0]):
+        return episode
+    [only] = predictions
+    known = {_folded(label) for name in (only.model, only.name) for label in labels.get(name or "", ())}
+    said = tuple(
+        each.model_copy(update={"span_external_id": only.external_id})
+        if each.span_external_id is None and _folded(label_in(each.corrected_output)) in known
+        else each
+        for each in episode.feedback
+    )
+    return episode if said == episode.feedback else episode.model_copy(update={"feedback": said})
+
+
+def replied(episode: Episode, prediction: Span) -> bool:
+    """Whether the trace has an answer of its own beside the label of this prediction."""
+    answer, label = answer_text(episode), label_in(prediction.output)
+    if not answer.strip():
+        return False
+    if not label:
+        return not has_form_of_label(answer) or len(answer.split()) > 1
+    folded = {_folded(answer), _folded(label_in(answer)), _folded(label_in(episode.trace.output))}
+    return _folded(label) not in folded and _folded(answer) != _folded(text_of(prediction.output))
+
+
+def has_form_of_label(text: str) -> bool:
+    """Whether a text may be a class's name: at most 64 characters, and no sentence.
+
+    >>> has_form_of_label("lost card"), has_form_of_label("Are you sure? All is lost."), has_form_of_label("Yes.")
+    (True, False, False)
+    """
+    return len(text) <= _LABEL_LIMIT and _SENTENCE.search(text.strip()) is None
+
+
+def is_confirmed(episode: Episode, prediction: Span) -> bool:
+    """Whether somebody said of this prediction that its label is right."""
+    named = (right_answer(said, PERSON) for said in episode.feedback if said.span_external_id == prediction.external_id)
+    served = _folded(label_in(prediction.output))
+    return any(right is not None and _folded(label_in(right)) == served for right in named)
 
 
 def compare(
     episode: Episode, feedback: Feedback, right: JsonValue, *, out_of_scope: Mapping[str, str | None]
 ) -> Comparison:
     """The correction `right` beside what was served; a model's out-of-scope label and no label are the same."""
-    span = judged_step(episode, feedback)
+    span = judged_step(episode, feedback, right)
     model = span.model or span.name if span else episode.trace.model
     if span is not None and span.kind == "predict":
         reject = out_of_scope.get(model or "")
@@ -110,10 +168,23 @@ def differing(episode: Episode, signals: Iterable[Signal] = ()) -> tuple[Compari
     counted = {
         signal.feedback_id for signal in known if signal.weight > 0 and signal.detector in ("correction", "late_label")
     }
-    found = [item for item in comparisons(episode, meanings={}, out_of_scope={}) if item.differs]
+    found = [item for item in comparisons(_as_read(episode, known), meanings={}, out_of_scope={}) if item.differs]
     if known:
         found = [item for item in found if item.feedback.id in counted]
     return tuple(sorted(found, key=lambda item: item.feedback.given_us or 0))
+
+
+def _as_read(episode: Episode, signals: Iterable[Signal]) -> Episode:
+    """The episode whose feedback names the prediction that its signal says it is about."""
+    steps = {span.id: span.external_id for span in episode.spans if span.kind == "predict"}
+    read = {each.feedback_id: steps[each.span_id] for each in signals if each.feedback_id and each.span_id in steps}
+    if not any(each.span_external_id is None and each.id in read for each in episode.feedback):
+        return episode
+    said = tuple(
+        each.model_copy(update={"span_external_id": each.span_external_id or read.get(each.id)})
+        for each in episode.feedback
+    )
+    return episode.model_copy(update={"feedback": said})
 
 
 def _unless(label: str, reject: str | None) -> str:

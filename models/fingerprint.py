@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from models.corrections import Comparison, differing
+from models.corrections import Comparison, differing, is_confirmed, replied
 from models.error_class import edit_class, error_class, named_argument
 from models.steps import (
     arguments,
@@ -31,7 +31,7 @@ def failing_step(episode: Episode, signals: Iterable[Signal]) -> Span | None:
 
     The step a correction is about; else the last step with an error that was not recovered; else the step a bad
     verdict is about; else the last consequential call with a recovered error; else the only prediction of a trace
-    that has no other step.
+    that has no other step, unless the reply after it was corrected, or its label confirmed.
     """
     known = tuple(signals)
     corrected = differing(episode, known)
@@ -44,7 +44,7 @@ def failing_step(episode: Episode, signals: Iterable[Signal]) -> Span | None:
     return (
         _judged(episode, known)
         or next((span for span, _ in reversed(failed) if is_consequential(span)), None)
-        or _only_prediction(episode)
+        or _only_prediction(episode, is_corrected=bool(corrected))
     )
 
 
@@ -161,9 +161,12 @@ def _judged(episode: Episode, signals: tuple[Signal, ...]) -> Span | None:
     return next((span for span in reversed(episode.spans) if span.external_id in named), None)
 
 
-def _only_prediction(episode: Episode) -> Span | None:
+def _only_prediction(episode: Episode, *, is_corrected: bool) -> Span | None:
     steps = [span for span in episode.spans if span.kind not in ("user", "chain", "evaluator")]
-    return steps[0] if len(steps) == 1 and steps[0].kind == "predict" else None
+    if len(steps) != 1 or steps[0].kind != "predict":
+        return None
+    is_right = replied(episode, steps[0]) and (is_corrected or is_confirmed(episode, steps[0]))
+    return None if is_right else steps[0]
 
 
 def _last_act(episode: Episode) -> Span | None:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from models.abstention import minimum_for
+from models.features.contradictions import contradicting
 from models.features.material import Material
-from models.features.support import contradicting
 from models.gate import to_yes
 from models.router import FEW, LABEL_S, Decision
 from store.records import Case, Policy, Record, Retrain, Way, short_hash

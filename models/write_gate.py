@@ -41,6 +41,8 @@ _EVERYBODY = re.compile(
 _NEGATIONS = re.compile(
     r"\b(?:not|no|never|without|(?:do|does|ca|is|are|wo)n['’]?t|cannot|nicht|kein\w*|nie|ne|pas|jamais|nunca)\b"
 )
+PART = 2
+"""Words that a denial shares with what it denies, at the least."""
 _FILLER = frozenset(
     ("a", "an", "the", "to", "do", "does", "is", "are", "be", "i", "you", "we", "he", "she", "it", "of", "and", "or")
 )
@@ -124,6 +126,20 @@ def contradict(one: str, other: str) -> bool:
     first, second = one.casefold(), other.casefold()
     denied = len(_NEGATIONS.findall(first)) % 2 != len(_NEGATIONS.findall(second)) % 2
     return denied and bool(_content(first)) and _content(first) == _content(second)
+
+
+def denies_part(one: str, other: str) -> bool:
+    """Whether one sentence denies what the other says, more or less at length: of the shorter at least two words, all in it.
+
+    >>> denies_part("Sale items can never be returned.", "Sale items can be returned within 30 days.")
+    True
+    >>> denies_part("Not today.", "Sale items can be returned today"), denies_part("We ship it", "We ship it today")
+    (False, False)
+    """
+    first, second = one.casefold(), other.casefold()
+    denied = len(_NEGATIONS.findall(first)) % 2 != len(_NEGATIONS.findall(second)) % 2
+    words = min(_content(first), _content(second), key=len)
+    return denied and len(words) >= PART and words <= _content(first) & _content(second)
 
 
 def stale_ids(in_force: Iterable[Fact]) -> frozenset[str]:

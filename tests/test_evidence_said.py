@@ -1,11 +1,16 @@
 """What people said, read for whom it holds: a wish of one's own, a policy, several causes, reviewers who disagree."""
 
+from typing import Any
+
 import pytest
 
+from models.corrections import naming_labels
+from models.detector import detect
 from models.evidence import Deployment, weigh
+from models.fingerprint import fingerprint
 from models.router import PRIOR
-from store.records import Case, Policy
-from tests.test_evidence import case, evidence
+from store.records import Case, Policy, Span
+from tests.test_evidence import case, evidence, span
 
 
 @pytest.mark.parametrize(
@@ -108,3 +113,107 @@ def test_several_causes_beside_a_cluster_that_nobody_corrected() -> None:
     assert several(*fee) == several(*wish) == 0.0
     assert several() is None
     assert evidence(*fee, *card)["several_causes"] is None
+
+
+def of_users(*right: str, answer: str = "I do not know.") -> list[Case]:
+    """Each user corrects the same answer to the same question."""
+    return [
+        case(f"{at}", source=f"u{at}", user=f"u{at}", input="can I return a sale item", output=answer,
+             feedback=[{"score": 0.0, "principal": f"u{at}", "corrected_output": text}])
+        for at, text in enumerate(right)
+    ]  # fmt: skip
+
+
+NEVER, DAYS = "Sale items can never be returned.", "Sale items can be returned within 30 days."
+
+
+@pytest.mark.parametrize(
+    ("right", "expected"),
+    [
+        ((NEVER, DAYS) * 3, 1.0),
+        ((DAYS, "Sale items can be returned within 14 days.") * 2, 1.0),
+        ((NEVER, *(DAYS,) * 5), 0.0),
+        (("Your sale item can never be returned.", "Your sale item can be returned within 30 days.") * 3, 0.0),
+        (("It is delivered on Monday.", "It is delivered on Tuesday.") * 3, 0.0),
+        ((DAYS, "Sale items can be returned within 30 days, of course.") * 3, 0.0),
+    ],
+)
+def test_users_who_deny_each_other_on_one_answer_are_a_contradiction(right: tuple[str, ...], expected: float) -> None:
+    found = evidence(*of_users(*right))
+    assert found["contradiction"] == expected
+    if expected:
+        given = PRIOR.probabilities(found, Deployment())
+        assert max(given, key=lambda name: given[name]) == "none"
+
+
+REPLY: dict[str, Any] = {"input": "close my account", "output": "Your account is deleted.", "user": "ann"}
+ASK: dict[str, Any] = {
+    "score": 0.0,
+    "principal": "ann",
+    "corrected_output": "Are you sure? All reservations will be lost.",
+}
+CONFIRMED: dict[str, Any] = {"name": "label", "span_external_id": "p", "principal": "staff", "corrected_output": "card"}
+
+
+def predicted(name: str = "1", label: str = "card") -> Span:
+    return span(name, "topics", external_id="p", kind="predict", input="close my account", output=label, confidence=0.9)
+
+
+def test_a_confirmed_label_and_a_corrected_reply_are_no_contradiction() -> None:
+    found = evidence(case("1", predicted(), feedback=[ASK, CONFIRMED], **REPLY))
+    assert (found["contradiction"], found["model_step"]) == (0.0, 0.0)
+
+
+def test_labels_of_two_steps_are_no_contradiction() -> None:
+    steps = [predicted(), span("1", "tone", external_id="q", kind="predict", input="close my account", output="angry")]
+    said = [
+        {**CONFIRMED, "corrected_output": "account"},
+        {**CONFIRMED, "span_external_id": "q", "corrected_output": "sad"},
+    ]
+    assert evidence(case("1", *steps, feedback=said, **REPLY))["contradiction"] == 0.0
+    both = [{**CONFIRMED, "corrected_output": "account"}, {**CONFIRMED, "corrected_output": "other"}]
+    assert evidence(case("1", *steps, feedback=both, **REPLY))["contradiction"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("said", "component"),
+    [
+        ([ASK], "answer"),
+        ([ASK, CONFIRMED], "answer"),
+        ([{**ASK, "corrected_output": ASK["corrected_output"] * 2}], "answer"),
+        ([{**ASK, "name": "expected"}], "answer"),
+        ([{**ASK, "corrected_output": "account"}], "answer"),
+        ([{**ASK, "corrected_output": "account"}, CONFIRMED], "answer"),
+        ([{"name": "label", "label": "lost card"}], "topics"),
+        ([{**ASK, "span_external_id": "p", "corrected_output": "lost card"}], "topics"),
+        ([{"score": 0.0}], "topics"),
+        ([{"score": 0.0}, CONFIRMED], "answer"),
+    ],
+)
+def test_a_correction_of_the_reply_is_no_label_of_the_prediction_before_it(
+    said: list[dict[str, Any]], component: str
+) -> None:
+    found = case("1", predicted(), feedback=said, **REPLY)
+    assert fingerprint(found).component == component
+
+
+def test_where_the_output_is_the_label_a_correction_is_about_it() -> None:
+    found = fingerprint(case("1", predicted(), feedback=[{"corrected_output": "account"}], output="card"))
+    assert (found.component, found.served, found.corrected) == ("topics", "card", "account")
+
+
+@pytest.mark.parametrize(
+    ("said", "component"),
+    [
+        ([{**ASK, "corrected_output": "Lost card"}], "topics"),
+        ([{**ASK, "corrected_output": "Mill"}], "answer"),
+        ([{**ASK, "corrected_output": "lost card"}, CONFIRMED], "answer"),
+    ],
+)
+def test_a_correction_of_the_reply_that_is_a_known_label_is_about_the_prediction(
+    said: list[dict[str, Any]], component: str
+) -> None:
+    found = case("1", predicted(), feedback=said, **REPLY)
+    read = naming_labels(found.episode, {"topics": {"card", "lost card"}})
+    found = found.model_copy(update={"signals": detect(read, meanings={})})
+    assert fingerprint(found).component == component

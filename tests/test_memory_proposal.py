@@ -159,3 +159,17 @@ def test_what_always_holds_for_each_user_goes_to_memory_in_their_own_words(works
     item = review_item(workspace.store, row["correction"])
     assert item["summary"].startswith("Remember for 6 users: ")
     assert 'said = "I always want the' in item["summary"]
+
+
+def test_a_label_of_a_prediction_is_no_fact_of_its_user(workspace: Workspace) -> None:
+    words = "I always pick up at my branch Mill, you forgot again"
+    lines = [
+        corrected(50 + n, "u3", f"It is at the Mill branch {n}.", intent="status", comment=words) for n in range(3)
+    ]
+    label = [said(50 + n, by="anna", name="label", corrected_output="reserve", span="p") for n in range(3)]
+    whole = [said(50 + n, by="ben", name="label", corrected_output="reserve") for n in range(3)]
+    mine = [said(50 + n, by="anna", name="note", comment="I always look twice at my cases") for n in range(3)]
+    item = proposed(workspace, *lines, label, whole, mine)
+    [operation] = item["proposal"]["operations"]
+    assert (operation["value"]["predicate"], operation["value"]["value"]) == ("said", words)
+    assert operation["value"]["source"] == "u3"

@@ -9,9 +9,12 @@ import pytest
 from flows.review import approve, reroute
 from flows.turn import turn
 from flows.workspace import Workspace
+from models.evidence import Deployment, argument_repairs
 from store.errors import NotAllowed
+from store.records import Policy
 from store.review_queue import review_item, review_queue
 from tests.shop_log import said, satisfied, take_in, trace, working_in
+from tests.test_evidence import call, case, episode, evidence
 
 
 @pytest.fixture
@@ -123,3 +126,38 @@ def test_an_answer_of_a_tool_that_was_judged_wrong_opens_a_ticket(workspace: Wor
     lines = [called(60 + n, ({"id": n}, None), score=1) for n in range(4)]
     item = proposed(workspace, *lines, *(called(40 + n, ({"id": 90 + n}, None)) for n in range(4)))
     assert (item["proposal"]["operations"][0]["verb"], "retries" in value(item)) == ("ticket_open", False)
+
+
+ACCEPTED = ("L-12341", "L-12342", "L-12343")
+
+
+@pytest.mark.parametrize(
+    ("failing", "known", "error", "chain"),
+    [
+        ("12341", ACCEPTED, "id is not valid", ("prefix:L-",)),
+        ("98765", ACCEPTED, "id is not valid", ("prefix:L-",)),
+        (" 98765", ACCEPTED, "id is not valid", ("trim", "prefix:L-")),
+        ("987", ACCEPTED, "id is not valid", None),
+        ("98765", ACCEPTED, "HTTP 503", None),
+        ("98765", ACCEPTED[:2], "id is not valid", None),
+        ("98765", (*ACCEPTED, "12345"), "id is not valid", None),
+        ("9-9", ("2024-05-1", "2024-05-2", "2024-05-3"), "id is not valid", None),
+    ],
+)
+def test_a_prefix_that_all_accepted_values_have_is_tried(
+    failing: str, known: tuple[str, ...], error: str, chain: tuple[str, ...] | None
+) -> None:
+    fine = [episode(f"f{at}", call(f"f{at}", {"id": each}, None)) for at, each in enumerate(known)]
+    bad = case("1", call("1", {"id": failing}, error))
+    repairs = argument_repairs([bad], fine, deployment=Deployment(), policy=Policy())
+    assert repairs == ({"update_order": {"id": chain}} if chain else {})
+    assert evidence(bad, satisfied=fine)["normalisable"] == float(chain is not None)
+
+
+def test_a_prefix_of_accepted_values_mends_what_breaks_the_schema() -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "string", "pattern": "^L-[0-9]{5}$"}}}
+    fine = [episode(f"f{at}", call(f"f{at}", {"id": each}, None)) for at, each in enumerate(ACCEPTED)]
+    bad = case("1", call("1", {"id": "98765"}))
+    deployment = Deployment(tools={"update_order": {"parameters": schema}})
+    repairs = argument_repairs([bad], fine, deployment=deployment, policy=Policy())
+    assert repairs == {"update_order": {"id": ("prefix:L-",)}}

@@ -65,14 +65,21 @@ def normalise(name: str, value: JsonValue, *, choices: Sequence[JsonValue] = ())
 
 
 def repair(
-    value: JsonValue, accepted: Callable[[JsonValue], bool], *, choices: Sequence[JsonValue] = ()
+    value: JsonValue,
+    accepted: Callable[[JsonValue], bool],
+    *,
+    choices: Sequence[JsonValue] = (),
+    prefixes: Sequence[str] = (),
 ) -> tuple[str, ...] | None:
     """The shortest chain of at most two normalisers that turns `value` into an accepted one; None: there is none.
 
-    >>> repair(" w1", lambda value: value == "W1")
-    ('trim', 'upper')
+    `choices`: for `enum`, what is allowed. `prefixes`: those to try beside `#`.
+
+    >>> repair(" w1", lambda value: value == "W1"), repair("12", lambda value: value == "L-12", prefixes=["L-"])
+    (('trim', 'upper'), ('prefix:L-',))
     """
-    chains = [(name,) for name in NORMALISERS] + [("trim", name) for name in NORMALISERS if name != "trim"]
+    names = [*NORMALISERS, *(f"prefix:{prefix}" for prefix in prefixes)]
+    chains = [(name,) for name in names] + [("trim", name) for name in names if name != "trim"]
     for chain in chains:
         found = apply_chain(chain, value, choices=choices)
         if found != value and accepted(found):

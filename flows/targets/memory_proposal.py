@@ -5,12 +5,13 @@ from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
+from models.corrections import TRUTH_NAMES, has_form_of_label, judged_step
 from models.features.context import HABIT
 from models.features.material import Material
 from models.features.memory import speaks_of_self
 from models.steps import text_of
 from models.write_gate import ANSWER, SAID, GateVerdict, is_about_everybody, judge_write, shown
-from store.records import Case, Cluster, Fact, Operation, Proposal, content_hash, derived_id
+from store.records import Case, Cluster, Fact, Feedback, Operation, Proposal, content_hash, derived_id
 
 NEEDED = 'the fact, as JSON: {"predicate": ..., "value": ...} (--answer)'
 NEEDED_FOR_ALL = (
@@ -116,7 +117,11 @@ def _of_case(cluster: Cluster, case: Case) -> list[Fact]:
     if user is None:
         return []
     made = []
-    for predicate, value in _said(case):
+    said = next((feedback for feedback in reversed(_told(case)) if _stated(case, feedback)), None)
+    if said is None:
+        return []
+    source = said.principal or user
+    for predicate, value in _stated(case, said):
         told = content_hash([predicate, value])
         try:
             fact = Fact(
@@ -126,8 +131,8 @@ def _of_case(cluster: Cluster, case: Case) -> list[Fact]:
                 subject=user,
                 predicate=predicate,
                 value=value,
-                source=case.failure.source,
-                authority=case.failure.authority,
+                source=source,
+                authority=case.failure.authority and source == case.failure.source,
                 valid_from_us=case.episode.trace.started_us,
             )
         except ValidationError:
@@ -136,23 +141,39 @@ def _of_case(cluster: Cluster, case: Case) -> list[Fact]:
     return made
 
 
-def _said(case: Case) -> list[tuple[str, JsonValue]]:
-    """Predicates and values that the newest correction states: an object's fields, what the user says of themselves, or
-    the right answer to what was asked. A complaint states nothing."""
-    for said in reversed(case.episode.feedback):
-        corrected = said.corrected_output
-        if isinstance(corrected, dict) and 0 < len(corrected) <= MOST_FIELDS:
-            return list(corrected.items())
-        if said.comment and speaks_of_self(said.comment):
-            return [(SAID, said.comment)]
-        if isinstance(corrected, str) and HABIT.search(corrected):
-            return [(SAID, corrected)]
-        asked = " ".join(text_of(case.episode.trace.input).split())[:ASKED]
-        if corrected is not None and asked:
-            return [(ANSWER, {"asked": asked, "answer": corrected})]
-        if corrected is not None:
-            return [(SAID, corrected)]
-    return []
+def _told(case: Case) -> list[Feedback]:
+    """What was said of the answer, in order: the labels of predictions are left out."""
+    return [said for said in case.episode.feedback if not _is_label(case, said)]
+
+
+def _is_label(case: Case, said: Feedback) -> bool:
+    episode = case.episode
+    predictions = {span.id for span in episode.spans if span.kind == "predict"}
+    if any(each.feedback_id == said.id and each.span_id in predictions for each in case.signals):
+        return True
+    step = judged_step(episode, said, said.corrected_output)
+    if said.span_external_id is not None or step is not None:
+        return step is None or step.kind == "predict"
+    return (
+        bool(predictions) and said.name.casefold() in TRUTH_NAMES and has_form_of_label(text_of(said.corrected_output))
+    )
+
+
+def _stated(case: Case, said: Feedback) -> list[tuple[str, JsonValue]]:
+    """Predicates and values that the feedback states: an object's fields, what the user says of themselves, or the right
+    answer to what was asked. A complaint states nothing, and what others say of themselves is nothing of the user's."""
+    corrected = said.corrected_output
+    is_own = said.principal in (None, case.episode.trace.user)
+    if isinstance(corrected, dict) and 0 < len(corrected) <= MOST_FIELDS:
+        return list(corrected.items())
+    if is_own and said.comment and speaks_of_self(said.comment):
+        return [(SAID, said.comment)]
+    if is_own and isinstance(corrected, str) and HABIT.search(corrected):
+        return [(SAID, corrected)]
+    asked = " ".join(text_of(case.episode.trace.input).split())[:ASKED]
+    if corrected is not None and asked:
+        return [(ANSWER, {"asked": asked, "answer": corrected})]
+    return [] if corrected is None else [(SAID, corrected)]
 
 
 def _words(case: Case) -> str:

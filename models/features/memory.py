@@ -108,6 +108,7 @@ def users_differ(material: Material) -> float | None:
 def said_before(material: Material) -> float | None:
     """Share of cases whose corrected value stands in an earlier trace of that user and not in this one's input; 0 to 1.
 
+    The label of a prediction is no value.
     None where no case has a user, a time, a corrected value of 3 characters or more, and an earlier trace.
     Example: the user wrote "size 42" last week, was offered 44 today and corrects it to "size 42": 1.
     """
@@ -168,7 +169,7 @@ def _is_other(episode: Episode, case: Case) -> bool:
 
 def _corrected(material: Material) -> list[tuple[Case, str]]:
     pairs = zip(material.cases, material.corrections, strict=True)
-    return [(case, items[-1].corrected) for case, items in pairs if items]
+    return [(case, items[-1].corrected) for case, items in pairs if items and not items[-1].is_label]
 
 
 def _said(case: Case, value: str, earlier: dict[str, list[tuple[int, str]]]) -> bool | None:

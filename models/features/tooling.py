@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import JsonValue
-
 from models.error_class import error_class
 from models.features.material import Feature, Material, share
-from models.normalise import apply_chain, repair
-from models.schema import Violation, argument_schema, place_of, schema_at, violations
+from models.features.repairs import accepted_by, broken_by, repairs_of, schema_of
+from models.normalise import apply_chain
+from models.schema import place_of, schema_at
 from models.steps import arguments, error_text, is_consequential, step_name, tool_calls
 from store.records import Case, Span
 from store.records.identity import canonical_json
 
-_SHAPE_KEYWORDS = frozenset({"type", "enum", "const", "pattern", "format", "maxLength"})
 MOST = 0.5
 _RUN = 3
 """Failing calls in a row, with different inputs, that make an outage."""
@@ -44,12 +42,13 @@ def error_share(name: str) -> Feature:
 def normalisable(material: Material) -> float | None:
     """Share of failing tool calls where a listed normaliser maps a bad argument to an accepted one; 0 to 1.
 
-    Accepted: it passes the schema the bad one breaks, or it stands under the same name in a call that succeeded.
+    Accepted: it passes the schema the bad one breaks, or it stands under the same name in a call that succeeded, or a
+    prefix that all values of that argument have gives it the form of one.
     None where neither can be checked. Example: `W1` fails, `#W1` succeeds elsewhere, `prefix:#` maps one to the other: 1.
     """
-    accepted = _accepted(material.calls)
+    accepted = accepted_by(material.calls)
     return share(
-        None if (found := _repairs(material, call, accepted)) is None else bool(found)
+        None if (found := repairs_of(material, call, accepted)) is None else bool(found)
         for _, call in material.failing_calls
     )
 
@@ -59,10 +58,10 @@ def argument_repairs(material: Material) -> dict[str, dict[str, tuple[str, ...]]
 
     Left out: what would change an argument of a call of that tool that succeeded.
     """
-    accepted = _accepted(material.calls)
+    accepted = accepted_by(material.calls)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for _, call in material.failing_calls:
-        for path, chain in (_repairs(material, call, accepted) or {}).items():
+        for path, chain in (repairs_of(material, call, accepted) or {}).items():
             if _leaves_alone(material, call, path, chain):
                 found.setdefault(step_name(call), {}).setdefault(path, chain)
     return found
@@ -70,9 +69,9 @@ def argument_repairs(material: Material) -> dict[str, dict[str, tuple[str, ...]]
 
 def calls_mended(material: Material, tool: str, normalisers: Mapping[str, tuple[str, ...]]) -> tuple[int, int]:
     """(failing calls of the tool that these normalisers mend, all of them)."""
-    accepted = _accepted(material.calls)
+    accepted = accepted_by(material.calls)
     calls = [call for _, call in material.failing_calls if step_name(call) == tool]
-    repairs = [_repairs(material, call, accepted) or {} for call in calls]
+    repairs = [repairs_of(material, call, accepted) or {} for call in calls]
     mended = [each for each in repairs if each and all(normalisers.get(path) == each[path] for path in each)]
     return len(mended), len(calls)
 
@@ -151,7 +150,7 @@ def _calls_of(material: Material, tool: str) -> list[tuple[Case, Span]]:
 
 def _leaves_alone(material: Material, failing: Span, path: str, chain: tuple[str, ...]) -> bool:
     """Whether the chain changes no argument of the tool's calls that succeeded."""
-    schema = _schema_of(material, failing)
+    schema = schema_of(material, failing)
     choices = (schema_at(schema, path.split(".")) if schema else {}).get("enum")
     allowed = choices if isinstance(choices, list) else ()
     for call in material.calls:
@@ -163,68 +162,9 @@ def _leaves_alone(material: Material, failing: Span, path: str, chain: tuple[str
     return True
 
 
-def _schema_of(material: Material, call: Span) -> Mapping[str, JsonValue] | None:
-    return argument_schema(material.deployment.tools.get(call.name or ""))
-
-
-def _broken(material: Material, call: Span) -> tuple[Violation, ...] | None:
-    schema = _schema_of(material, call)
-    return None if schema is None or call.input is None else violations(arguments(call), schema)
-
-
 def _breaks(material: Material, call: Span) -> bool | None:
-    broken = _broken(material, call)
-    return None if broken is None else bool(broken)
-
-
-def _accepted(calls: Iterable[Span]) -> dict[str, set[str]]:
-    """Argument name to the values, as canonical JSON, it had in calls that succeeded."""
-    found: dict[str, set[str]] = {}
-    for call in calls:
-        if error_text(call) is None:
-            for name, value in arguments(call).items():
-                found.setdefault(name, set()).add(canonical_json(value))
-    return found
-
-
-def _repairs(material: Material, call: Span, accepted: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]] | None:
-    """Argument path to the normalisers that mend it; None: there is nothing to check against."""
-    broken = _broken(material, call)
-    if broken:
-        return _by_schema(broken)
-    if error_text(call) is None:
-        return None
-    return _by_success(call, accepted)
-
-
-def _by_schema(broken: Iterable[Violation]) -> dict[str, tuple[str, ...]]:
-    found = {}
-    for item in broken:
-        choices = item.schema.get("enum")
-        if item.keyword not in _SHAPE_KEYWORDS:
-            continue
-        chain = repair(
-            item.value,
-            lambda value, schema=item.schema: not violations(value, schema),  # type: ignore[misc]
-            choices=choices if isinstance(choices, list) else (),
-        )
-        if chain:
-            found[item.path] = chain
-    return found
-
-
-def _by_success(call: Span, accepted: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]] | None:
-    found: dict[str, tuple[str, ...]] = {}
-    compared = False
-    for name, value in arguments(call).items():
-        known = accepted.get(name, set())
-        if not known or canonical_json(value) in known:
-            continue
-        compared = True
-        chain = repair(value, lambda mended, known=known: canonical_json(mended) in known)  # type: ignore[misc]
-        if chain:
-            found[name] = chain
-    return found if compared else None
+    found = broken_by(material, call)
+    return None if found is None else bool(found)
 
 
 def _repaired_later(case: Case, call: Span) -> bool:
