@@ -64,7 +64,7 @@ def fit_fold(job: FoldFit) -> FoldAnswers:
         return FoldAnswers(())
     started = time.perf_counter()
     try:
-        with _LIBLINEAR if _may_use_liblinear(job.arm) else nullcontext(), _one_core():
+        with _LIBLINEAR if _may_use_liblinear(job.arm) else nullcontext(), one_core():
             model = fit_arm(job.arm, job.base, job.new, task=job.task)
             texts = [text_of(row) for row in job.held]
             asked = model.considered(texts) if isinstance(model, TextModel) else model.predict(texts)
@@ -110,4 +110,4 @@ class _OneCore:
 
 
 _LIBLINEAR = threading.Lock()
-_one_core = _OneCore()
+one_core = _OneCore()
