@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import hint3
 from benchmarks.hint3 import MODEL, Bot, Stream
+from benchmarks.nights import Nights
 from flows.champion import found_model, live_model
 from flows.training import training_rows
 from flows.workspace import open_workspace
@@ -95,7 +96,7 @@ def play(bot: Bot, policy: str) -> tuple[Model, Stream]:
     """The whole stream under one policy: the model live at the end."""
     played = Stream()
     with tempfile.TemporaryDirectory(prefix="filmroom-arrival-") as folder:
-        nights = hint3.Nights()
+        nights = Nights()
         settings = hint3.settings_of(bot, Path(folder))
         with open_workspace(settings, actor="benchmark", clock=nights, create=True) as workspace:
             found_model(workspace, MODEL)

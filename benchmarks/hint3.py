@@ -10,7 +10,6 @@ Bots are found by their files, `v1/BOT_subset_train.csv`. Scores are over blocks
 
 import argparse
 import csv
-import itertools
 import json
 import tempfile
 import time
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.nights import HOUR_US, Nights
 from flows.champion import found_model, live_model
 from flows.training import training_rows
 from flows.turn import turn
@@ -37,7 +37,6 @@ MODEL = "bot"
 BLOCKS = 10
 SCORED_FROM = 5
 """Blocks are scored from this one on, counted from 0."""
-HOUR_US = 3_600_000_000
 
 
 @dataclass
@@ -89,21 +88,6 @@ def find_bots(folder: Path) -> list[Bot]:
 def _table(path: Path) -> list[tuple[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return [(row["sentence"], row["label"]) for row in csv.DictReader(file)]
-
-
-class Nights:
-    """A clock that stands in one night, a microsecond later whenever it is read: no two events are at one time."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self._ticks = itertools.count()
-
-    @property
-    def began_us(self) -> int:
-        return self.number * 24 * HOUR_US
-
-    def __call__(self) -> int:
-        return self.began_us + next(self._ticks)
 
 
 def play(bot: Bot, policy: str) -> Stream:

@@ -7,8 +7,8 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from flows.training import Labelled
+from models.predictions import Prediction
 from models.steps import text_of
-from models.text_model import Prediction
 from store.errors import SourceUnreachable
 from store.settings_weights import WeightsSection
 

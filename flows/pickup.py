@@ -44,6 +44,7 @@ def pickup(workspace: Workspace) -> PickedUp:
     seen: set[str] = set()
     picked = 0
     combination = refit(workspace)
+    labels = {name: _labels(workspace, name) for name in workspace.settings.weights}
     while True:
         with workspace.write() as connection:
             start = cursor(connection, workspace.project, "pickup")
@@ -53,7 +54,7 @@ def pickup(workspace: Workspace) -> PickedUp:
                 return PickedUp(traces_seen=len(seen), failures=picked)
             looked_at = episodes(connection, touched)
             again = _asked_again(connection, workspace, looked_at)
-            picked += _pick(connection, workspace, [*looked_at, *again.earlier], again.signals, combination)
+            picked += _pick(connection, workspace, [*looked_at, *again.earlier], again.signals, combination, labels)
             seen.update(episode.trace.id for episode in looked_at)
             move_cursor(connection, workspace.project, "pickup", last)
 
@@ -89,11 +90,11 @@ def _pick(
     looked_at: Sequence[Episode],
     again: Mapping[str, tuple[Signal, ...]],
     combination: Combination,
+    labels: Mapping[str, set[str]],
 ) -> int:
     known = failure_ids(connection, [episode.trace.id for episode in looked_at])
     all_signals: list[Signal] = []
     fresh: list[Failure] = []
-    labels = {name: _labels(workspace, name) for name in workspace.settings.weights}
     for episode in looked_at:
         read = naming_labels(episode, labels)
         signals = detect(read, meanings=workspace.settings.feedback, out_of_scope=workspace.out_of_scope)

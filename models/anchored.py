@@ -12,8 +12,9 @@ import numpy as np
 
 from models.estimator_text_model import EstimatorTextModel
 from models.exceptions import ExceptionModel
+from models.predictions import Considered, Prediction
 from models.reject import Floats
-from models.text_model import Considered, Prediction, TextModel
+from models.text_model import TextModel
 
 DEEPEST = 8
 """Models one behind another at the most; with one more the oldest goes."""

@@ -16,8 +16,9 @@ from models.dataset import text_of
 from models.fitting import ARMS, Arm, truth_of
 from models.fold_fit import Asked, predictions_of
 from models.out_of_fold import Answers, OutOfFold, Predictions
+from models.predictions import Considered, Prediction
 from models.reject import Bools, Floats
-from models.text_model import Considered, Prediction, TextModel
+from models.text_model import TextModel
 
 
 class AnchoredOutOfFold:

@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from models.predictions import Prediction
 from models.taught_rows import Labels
-from models.text_model import Prediction, TextModel
+from models.text_model import TextModel
 
 REACHES = (0.5, 0.6, 0.7, 0.8, 0.9)
 """Cosine similarities tried; the reach is the one with the best net repair, the strictest of equals."""

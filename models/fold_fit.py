@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from models.dataset import text_of
 from models.fitting import Arm, Task, fit_arm
-from models.text_model import Considered, Prediction, TextModel
+from models.predictions import Considered, Prediction
+from models.text_model import TextModel
 from store.records.weights import DatasetRow
 
 Asked = Considered | tuple[Prediction, ...]

@@ -10,7 +10,7 @@ from models.dataset import text_of
 from models.fitting import Task, truth_of
 from models.judged_rows import pairs_of
 from models.judging import judged_row
-from models.text_model import Prediction
+from models.predictions import Prediction
 from store.records.weights import DatasetRow, GateStage
 
 Cases = Sequence[DatasetRow]

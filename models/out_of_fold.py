@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from models.fitting import Arm, Task
 from models.fold_fit import Asked, FoldAnswers, FoldFailed, FoldFit, Mapper, fit_fold, predictions_of
+from models.predictions import Prediction
 from models.splits import folds_of
-from models.text_model import MANY_ROWS, Prediction
+from models.text_model import MANY_ROWS
 from store.records.weights import DatasetRow
 
 Answers = list[str | None]

@@ -17,6 +17,7 @@ from models.dataset import text_of
 from models.fitting import Model, Task, truth_of
 from models.gate_stages import flips, global_, integrity, target
 from models.ground import Ground
+from models.inputs import input_key
 from models.judged_rows import JudgedRow
 from models.judging import judged_row
 from models.one_vs_rest import Column, refit_class
@@ -136,7 +137,7 @@ class _Work:
         self.weights: Floats = np.array([row.weight for row in every]) * in_scope
         self.X = sp.vstack([ground.features, model.features([text_of(row) for row in came])], format="csr")
         self.first_taught = len(rows.base) + len(rows.learnt)
-        texts = [text_of(row).strip().lower() for row in every]
+        texts = [input_key(row) for row in every]
         held = {texts[i] for i in ground.held}
         self.held_out: Bools = np.array([text in held for text in texts])
         self._in_scope: Bools = in_scope
@@ -166,13 +167,13 @@ class _Work:
 
     def compared(self, decisions: Floats) -> tuple[tuple[int, str | None, str | None], ...]:
         """The base rows held out, but those whose very text is taught: it says another label now."""
-        came = {text_of(row).strip().lower() for row in (*self.rows.learnt, *self.rows.taught)}
+        came = {input_key(row) for row in (*self.rows.learnt, *self.rows.taught)}
         X = self.ground.features[self.ground.held]
         before, after = self.model.answers(X, self.ground.decisions), self.model.answers(X, decisions)
         return tuple(
             (int(i), old, new)
             for i, old, new in zip(self.ground.held, before, after, strict=True)
-            if text_of(self.rows.base[i]).strip().lower() not in came
+            if input_key(self.rows.base[i]) not in came
         )
 
 

@@ -18,10 +18,10 @@ from threadpoolctl import ThreadpoolController
 from models.calibration import fit_temperature
 from models.columns import Columns, Row
 from models.estimator import fit_estimator, log_probabilities, make_estimator, refuse_unstorable
+from models.predictions import Prediction
 from models.reject import FEWEST_ASKED, Bools, Floats
 from models.taught_rows import Labels, TaughtRows
 from models.text_folds import text_folds
-from models.text_model import Prediction
 
 FOLDS = 3
 """From which confidence is calibrated."""

@@ -16,11 +16,11 @@ from sklearn.svm import LinearSVC
 
 from models.calibration import LOWEST, fit_temperature
 from models.one_vs_rest import fit_one_vs_rest
+from models.predictions import Considered, Prediction
 from models.reject import Bools, Floats, Folds, RejectModel, linear_scores, margins
 from models.taught_rows import Labels, TaughtRows
 from models.text_features import REPRESENTATIONS, TextFeatures, with_vocabularies, without_vocabularies
 from models.text_folds import text_folds
-from store.records.production import Record
 
 FOLDS = 5
 MANY_ROWS = 5_000
@@ -40,34 +40,6 @@ class HeldOut(NamedTuple):
 
     texts: tuple[str, ...]
     decisions: Floats
-
-
-class Prediction(Record):
-    """One answer of the model."""
-
-    label: str
-    """The most probable class, also where it is rejected."""
-    confidence: float
-    """Its probability, temperature-scaled out of fold; in [0, 1]."""
-    rejected: bool
-    """Whether the input is held to belong to none of the classes."""
-
-    @property
-    def answer(self) -> str | None:
-        """The label served; None: rejected."""
-        return None if self.rejected else self.label
-
-
-class Considered(NamedTuple):
-    """Predictions, and how sure the model was of every other answer."""
-
-    predictions: tuple[Prediction, ...]
-    columns: dict[str, int]
-    """The column of each class in `log_odds`."""
-    log_odds: Floats
-    """Temperature-scaled scores, shape (n, classes)."""
-    inside: Floats
-    """How much speaks for an input's belonging to one of the classes, shape (n,); below 0 it is turned away."""
 
 
 class TextModel:

@@ -67,10 +67,14 @@ def forgotten_fact(number: int, *, day: int = 0, user: str = "u3") -> list[dict[
                  corrected_output={"pickup_shop": "Elm Street"})]  # fmt: skip
 
 
+def prediction(text: str, label: str, confidence: float = 0.7) -> dict[str, Any]:
+    """The step in which the model answers a text."""
+    return {"id": "p", "kind": "predict", "name": "intents", "input": text, "output": label, "confidence": confidence}
+
+
 def misread(number: int, *, day: int = 0, text: str = "take it back", label: str = "return") -> list[dict[str, Any]]:
     """Weights: the model's own answer is wrong."""
-    step = {"id": "p", "kind": "predict", "name": "intents", "input": text, "output": "status", "confidence": 0.7}
-    return [trace(number, day=day, input=text, output="status", spans=[step]),
+    return [trace(number, day=day, input=text, output="status", spans=[prediction(text, "status")]),
             said(number, day=day, span="p", name="label", corrected_output=label)]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from models.arms import ARMS, Task, probe, try_arms
 from models.fold_fit import FoldAnswers, FoldFit, Mapper
 from models.judging import judge_calibration, judge_rows, places_to_judge
 from models.out_of_fold import OutOfFold
-from models.text_model import Considered
+from models.predictions import Considered
 from store.errors import EngineAway, SettingsError
 from store.records import DatasetRow
 from store.releases import version

@@ -21,7 +21,7 @@ from store.releases import live_release
 from store.retrains import retrains_of
 from store.review_queue import review_item, review_queue
 from store.why import why
-from tests.shop_log import SETTINGS, misread, said, take_in, trace, working_in
+from tests.shop_log import SETTINGS, misread, prediction, said, take_in, trace, working_in
 
 VERBS = ("take", "bring", "send", "ship", "hand", "give", "pass", "carry")
 THINGS = ("lamp", "shoes", "shirt", "phone", "chair", "table", "clock", "radio", "couch", "glass")
@@ -39,7 +39,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 def confirmed(number: int, text: str, label: str) -> list[dict[str, Any]]:
     """An answer of the model that its user confirmed."""
-    step = {"id": "p", "kind": "predict", "name": "intents", "input": text, "output": label, "confidence": 0.9}
+    step = prediction(text, label, confidence=0.9)
     return [trace(number, input=text, output=label, spans=[step]),
             said(number, span="p", name="label", corrected_output=label)]  # fmt: skip
 
@@ -60,14 +60,7 @@ def promoted(workspace: Workspace) -> TurnSummary:
 
 
 def test_an_authority_is_whom_the_settings_trust_when_the_data_is_gathered(workspace: Workspace) -> None:
-    step = {
-        "id": "p",
-        "kind": "predict",
-        "name": "intents",
-        "input": "take it back",
-        "output": "status",
-        "confidence": 0.7,
-    }
+    step = prediction("take it back", "status")
     told = [[trace(n, input="take it back", output="status", spans=[step]),
              said(n, by="anna@library", span="p", name="label", corrected_output="return")] for n in range(5)]  # fmt: skip
     unlabelled = [[trace(n, input="hm", output="return", spans=[{**step, "input": "hm", "output": "return"}]),
@@ -148,7 +141,7 @@ def contradicted(workspace: Workspace, count: int, *, by: str | None = None) -> 
     lines = []
     for n in range(1000, 1000 + count):
         text = f"where is order {n}"
-        step = {"id": "p", "kind": "predict", "name": "intents", "input": text, "output": "return", "confidence": 0.9}
+        step = prediction(text, "return", confidence=0.9)
         lines.append([trace(n, day=LATER, input=text, output="return", spans=[step]),
                       said(n, day=LATER, by=by, span="p", name="label", corrected_output="status")])  # fmt: skip
     take_in(workspace, *lines)

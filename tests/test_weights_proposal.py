@@ -13,7 +13,7 @@ from flows.workspace import Workspace
 from store.errors import NotAllowed
 from store.retrains import dataset_of
 from store.review_queue import review_item, review_queue
-from tests.shop_log import misread, said, satisfied, take_in, trace, working_in
+from tests.shop_log import misread, prediction, said, satisfied, take_in, trace, working_in
 
 
 @pytest.fixture
@@ -25,14 +25,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 def predicted(number: int, reply: str = "status", **feedback: Any) -> list[dict[str, Any]]:
     """`take it back` was answered `status`, and somebody is not content."""
-    step = {
-        "id": "p",
-        "kind": "predict",
-        "name": "intents",
-        "input": "take it back",
-        "output": "status",
-        "confidence": 0.7,
-    }
+    step = prediction("take it back", "status")
     return [trace(number, input="take it back", output=reply, spans=[step]),
             said(number, name="thumb", score=0, **feedback)]  # fmt: skip
 
